@@ -1,0 +1,1 @@
+"""Rows in: checked, routed to leaves, written as data files."""

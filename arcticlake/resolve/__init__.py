@@ -1,0 +1,1 @@
+"""Which rows are alive: the one question behind reading and compaction."""
