@@ -60,7 +60,7 @@ CLOCKS = re.compile(
 LEFTOVER = re.compile(r"#.*\b(FIX" + "ME|TO" + r"DO|XX" + r"X)\b")
 MACHINE_PATH = re.compile(r"(^|[^.\w])/(work|root|farm|home/\w+|Users/\w+|tmp/env)" + "/")
 REGISTRY = re.compile(
-    r"py" + r"pi\.org|python" + r"hosted|://\S+/simple\b|arti" + "factory", re.IGNORECASE
+    r"py" + r"pi\.org|python" + r"hosted|:/" + r"/\S+/simple\b|arti" + "factory", re.IGNORECASE
 )
 
 
