@@ -1,0 +1,1 @@
+"""Rows out: conditions, plans, and a plan as Arrow, DataFrame or SQL."""
