@@ -1,10 +1,6 @@
-"""Arctic: a stream-and-batch lakehouse for PySpark on plain Apache Iceberg tables.
+"""Arctic: a stream-and-batch lakehouse for PySpark, without a single jar."""
 
-The code is a story; read it in this order (ARCHITECTURE.md has every module):
+from arcticlake.lake import Lake, Table
 
-    table/     what a table is
-    tree/      where a key lives
-    commit/    how files become visible, all at once
-    ingest/    rows in
-    resolve/   which rows are alive
-"""
+__version__ = "0.1.0"
+__all__ = ["Lake", "Table", "__version__"]

@@ -1,0 +1,134 @@
+"""The state of a table as planners need it: its log, and the live files of a view.
+
+Touches the catalog's metadata and the manifests; both are read through caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyiceberg.manifest import DataFile, ManifestContent
+from pyiceberg.table import Table
+from pyiceberg.table.delete_file_index import DeleteFileIndex
+from pyiceberg.table.snapshots import Snapshot
+
+from arcticlake.commit.history import Log, SnapshotFact, View, plan_view
+from arcticlake.commit.iceberg import live_deletes, live_entries
+from arcticlake.errors import InvalidRequest
+from arcticlake.table.iceberg import TablePair
+from arcticlake.tree.files import FileEntry, Role, TableFiles
+from arcticlake.tree.forest import Forest, plant
+from arcticlake.tree.manifest import file_entries
+
+_REPLACE_PARTITIONS = "replace-partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """Both tables at one moment, with the newest view and its files."""
+
+    pair: TablePair
+    log: Log
+    view: View
+    files: TableFiles
+
+    @property
+    def forest(self) -> Forest:
+        """The trees that new rows are routed by."""
+        return plant(self.files.all, self.pair.spec.options.initial_nodes)
+
+
+def load_state(pair: TablePair, at: int | None = None) -> TableState:
+    """Return the state of a loaded pair, now or at a version."""
+    log = load_log(pair)
+    view = plan_view(log, at)
+    return TableState(pair, log, view, load_files(pair, view))
+
+
+def load_log(pair: TablePair) -> Log:
+    """Return the main lines of both tables."""
+    change = None if pair.change is None else _line(pair.change)
+    return Log(pair.spec.name, _line(pair.base), change)
+
+
+def _line(table: Table) -> tuple[SnapshotFact, ...]:
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    line: list[Snapshot] = []
+    following = table.metadata.current_snapshot_id
+    while following is not None and following in by_id:
+        line.append(by_id[following])
+        following = by_id[following].parent_snapshot_id
+    return tuple(_fact(snapshot, by_id, table) for snapshot in reversed(line))
+
+
+def _fact(snapshot: Snapshot, by_id: Mapping[int, Snapshot], table: Table) -> SnapshotFact:
+    summary = snapshot.summary
+    properties = dict(summary.additional_properties) if summary is not None else {}
+    parent = by_id.get(snapshot.parent_snapshot_id or -1)
+    dynamic = properties.get(_REPLACE_PARTITIONS) == "true"
+    return SnapshotFact(
+        snapshot_id=snapshot.snapshot_id,
+        sequence=snapshot.sequence_number or 0,
+        timestamp_ms=snapshot.timestamp_ms,
+        operation=summary.operation.value if summary is not None else "append",
+        schema_id=snapshot.schema_id,
+        summary=properties,
+        mixed_before=dynamic and parent is not None and _specs_in_use(parent, table) > 1,
+    )
+
+
+def _specs_in_use(snapshot: Snapshot, table: Table) -> int:
+    return len(
+        {
+            manifest.partition_spec_id
+            for manifest in snapshot.manifests(table.io)
+            if manifest.content == ManifestContent.DATA
+            and (manifest.has_added_files() or manifest.has_existing_files())
+        }
+    )
+
+
+def load_files(pair: TablePair, view: View) -> TableFiles:
+    """Return the live files of both tables at a view."""
+    bases = _files(pair, pair.base, Role.BASE, view.base_snapshot_id)
+    changes: list[FileEntry] = []
+    if pair.change is not None:
+        changes = _files(pair, pair.change, Role.CHANGE, view.change_snapshot_id)
+    return TableFiles(tuple(bases), tuple(changes))
+
+
+def _files(pair: TablePair, table: Table, role: Role, snapshot_id: int | None) -> list[FileEntry]:
+    if snapshot_id is None:
+        return []
+    snapshot = table.snapshot_by_id(snapshot_id)
+    assert snapshot is not None, f"snapshot {snapshot_id} is in the log but not in the table"
+    entries = live_entries(table, snapshot)
+    deletes = _row_deletes(table, snapshot, pair.spec.name) if role is Role.BASE else {}
+    return file_entries(entries, role, pair.spec, table.specs(), deletes)
+
+
+def _row_deletes(table: Table, snapshot: Snapshot, name: str) -> Mapping[str, tuple[DataFile, ...]]:
+    """Return the position deletes of other engines by the data file they may name."""
+    entries = live_deletes(table, snapshot)
+    if not entries:
+        return {}
+    index = DeleteFileIndex()
+    for entry in entries:
+        if entry.data_file.equality_ids:
+            message = (
+                f"table {name}: another engine wrote equality deletes into base "
+                f"({entry.data_file.file_path}); Arctic cannot honour them. Rewrite the data files "
+                "with that engine, then try again"
+            )
+            raise InvalidRequest(message)
+        index.add_delete_file(entry, partition_key=entry.data_file.partition)
+    found: dict[str, tuple[DataFile, ...]] = {}
+    for entry in live_entries(table, snapshot):
+        file = entry.data_file
+        applying = index.for_data_file(
+            entry.sequence_number or 0, file, partition_key=file.partition
+        )
+        if applying:
+            found[file.file_path] = tuple(applying)
+    return found

@@ -1,0 +1,207 @@
+"""Written files → one visible version.
+
+Changes are appended to the change table in one commit. A batch goes into base first, and then a
+marker snapshot in the change table gives it its version; a reader sees it from the marker on. A
+writer that dies between the two leaves an unmarked base snapshot: every writer looks for one
+before it commits, and marks it, exactly once.
+
+Touches the catalog.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+
+from arcticlake.commit.change import Operation, SnapshotChange
+from arcticlake.commit.history import (
+    BASE_SNAPSHOT,
+    FILES,
+    FOREIGN,
+    KIND,
+    ROWS,
+    SCHEMA_ID,
+    SnapshotFact,
+    unmarked,
+)
+from arcticlake.commit.iceberg import ensure_spec, find_commit
+from arcticlake.commit.iceberg_state import TableState, load_log, load_state
+from arcticlake.commit.loop import Done, commit
+from arcticlake.errors import InternalError
+from arcticlake.ingest.parquet import WrittenFile
+from arcticlake.table.iceberg import TablePair, load_pair
+from arcticlake.table.watermark import encode_watermark
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One commit as the caller sees it."""
+
+    version: int
+    rows: int
+    files: int
+
+
+def data_files(
+    pair: TablePair, table: Table, written: Sequence[WrittenFile]
+) -> tuple[DataFile, ...]:
+    """Return manifest records for written files; make sure the spec of every depth exists."""
+    specs: dict[int, int] = {}
+    for buckets in sorted({file.node.buckets for file in written}):
+        table, specs[buckets] = ensure_spec(table, pair.spec.spec_terms(buckets))
+    schema = table.schema()
+    statistics_plan = compute_statistics_plan(schema, table.properties)
+    paths_to_ids = parquet_path_to_id_mapping(schema)
+    made = []
+    for file in written:
+        statistics = data_file_statistics_from_parquet_metadata(
+            pickle.loads(file.footer),  # noqa: S301 - made by our own writer
+            statistics_plan,
+            paths_to_ids,
+        )
+        bucket = () if pair.spec.bucket_id is None else (file.node.index,)
+        data_file = DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=file.path,
+            file_format=FileFormat.PARQUET,
+            partition=Record(*file.partition, *bucket),
+            file_size_in_bytes=file.bytes,
+            sort_order_id=None,
+            equality_ids=None,
+            key_metadata=None,
+            **statistics.to_serialized_dict(),
+        )
+        data_file.spec_id = specs[file.node.buckets]
+        made.append(data_file)
+    return tuple(made)
+
+
+def append_changes(
+    pair: TablePair, written: Sequence[WrittenFile], *, kind: str, properties: Mapping[str, str]
+) -> Committed:
+    """Commit change files as one version; conflicts with nothing."""
+    assert pair.change is not None, "only keyed tables take changes"
+    mark_all(pair)
+    catalog, name = pair.base.catalog, ".".join(pair.change.name())
+    added = data_files(pair, pair.change, written)
+    rows = sum(file.rows for file in written)
+    change = SnapshotChange(
+        operation=Operation.APPEND,
+        added=added,
+        summary=_summary(pair, kind, rows, len(added)),
+        properties=properties,
+    )
+    commit_id = uuid4().hex
+    table = commit(lambda: catalog.load_table(name), lambda _: change, commit_id)
+    return Committed(_version(table, commit_id), rows, len(added))
+
+
+def append_base(
+    pair: TablePair,
+    written: Sequence[WrittenFile],
+    *,
+    check: Callable[[TableState], None],
+) -> Committed:
+    """Commit a batch of new rows into base, and give it its version.
+
+    `check` looks at the newest state right before every attempt and refuses keys that exist.
+    """
+    catalog, name = pair.base.catalog, pair.spec.name
+    added = data_files(pair, pair.base, written)
+    rows = sum(file.rows for file in written)
+    commit_id = uuid4().hex
+
+    def decide(base: Table) -> SnapshotChange:
+        mark_all(load_pair(catalog, name))
+        state = load_state(load_pair(catalog, name))
+        check(state)
+        return SnapshotChange(
+            operation=Operation.APPEND,
+            added=added,
+            summary={
+                **_summary(pair, "insert", rows, len(added)),
+                **encode_watermark(state.view.watermark),
+            },
+        )
+
+    base = commit(lambda: catalog.load_table(name), decide, commit_id)
+    if pair.change is None:
+        return Committed(_version(base, commit_id), rows, len(added))
+    snapshot = find_commit(base, commit_id)
+    assert snapshot is not None, "a commit that returned is in the table"
+    version = mark(pair, snapshot.snapshot_id, _summary(pair, "insert", rows, len(added)))
+    return Committed(version, rows, len(added))
+
+
+def mark_all(pair: TablePair) -> None:
+    """Give a version to every base snapshot that has none: a dead writer's, or a foreign one."""
+    log = load_log(pair)
+    for fact in unmarked(log):
+        mark(pair, fact.snapshot_id, _marker_summary(fact))
+
+
+def _marker_summary(fact: SnapshotFact) -> dict[str, str]:
+    summary = {
+        KIND: fact.kind if fact.ours else _foreign_kind(fact),
+        ROWS: fact.summary.get(ROWS, fact.summary.get("added-records", "0")),
+        FILES: fact.summary.get(FILES, fact.summary.get("added-data-files", "0")),
+        SCHEMA_ID: fact.summary.get(SCHEMA_ID, str(fact.schema_id or 0)),
+    }
+    return summary if fact.ours else {**summary, FOREIGN: "true"}
+
+
+def _foreign_kind(fact: SnapshotFact) -> str:
+    return "insert" if fact.operation == "append" else "overwrite"
+
+
+def mark(pair: TablePair, base_snapshot_id: int, summary: Mapping[str, str]) -> int:
+    """Commit the marker of a base snapshot, unless somebody else did; return its version."""
+    assert pair.change is not None, "a table without a key needs no markers"
+    catalog, name = pair.base.catalog, ".".join(pair.change.name())
+    marker = SnapshotChange(
+        operation=Operation.APPEND,
+        summary={**summary, BASE_SNAPSHOT: str(base_snapshot_id)},
+    )
+
+    def decide(table: Table) -> SnapshotChange | Done:
+        return marker if _marker(table, base_snapshot_id) is None else Done()
+
+    version = _marker(commit(lambda: catalog.load_table(name), decide, uuid4().hex), base_snapshot_id)
+    if version is None:
+        message = f"table {pair.spec.name}: the marker of base snapshot {base_snapshot_id} is gone"
+        raise InternalError(message)
+    return version
+
+
+def _marker(table: Table, base_snapshot_id: int) -> int | None:
+    for snapshot in table.metadata.snapshots:
+        named = snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
+        if named == str(base_snapshot_id):
+            return snapshot.sequence_number
+    return None
+
+
+def _summary(pair: TablePair, kind: str, rows: int, files: int) -> dict[str, str]:
+    return {
+        KIND: kind,
+        ROWS: str(rows),
+        FILES: str(files),
+        SCHEMA_ID: str(pair.base.metadata.current_schema_id),
+    }
+
+
+def _version(table: Table, commit_id: str) -> int:
+    snapshot = find_commit(table, commit_id)
+    assert snapshot is not None, "a commit that returned is in the table"
+    return snapshot.sequence_number or 0

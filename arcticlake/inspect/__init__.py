@@ -1,0 +1,1 @@
+"""Looking at a table: files, tree, history, health."""

@@ -1,0 +1,195 @@
+"""Open a lake; then every table is one object with thin methods.
+
+    lake = Lake.open("warehouse")
+    orders = lake.create_table("shop.orders", "order_id bigint, status string", primary_key="order_id")
+    orders.upsert(df)
+    orders.read().show()
+
+Methods only name their arguments; `verbs/` does the work.
+
+Touches whatever the verbs touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from arcticlake.errors import InvalidRequest, NotFound
+from arcticlake.ingest.iceberg import Committed
+from arcticlake.spark import adopt_session, make_session
+from arcticlake.table.ddl import schema_from_ddl
+from arcticlake.table.iceberg import (
+    create_pair,
+    drop_pair,
+    is_ours,
+    load_pair,
+    open_catalog,
+    table_names,
+)
+from arcticlake.table.spec import plan_table
+from arcticlake.table.types import schema_from_spark
+from arcticlake.verbs import read as reading
+from arcticlake.verbs import write as writing
+from arcticlake.verbs.opened import Opened
+from arcticlake.verbs.read import ReadRequest
+from arcticlake.verbs.write import UpsertRequest
+
+
+class Lake:
+    """A catalog with Arctic tables, and the Spark session that works on them."""
+
+    def __init__(self, catalog: Catalog, spark: SparkSession | None = None) -> None:
+        self.catalog = catalog
+        self._spark = None if spark is None else adopt_session(spark)
+
+    @classmethod
+    def open(
+        cls,
+        warehouse: str | None = None,
+        *,
+        catalog: str | Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> Lake:
+        """Open a folder (made if missing), or any pyiceberg catalog by name or properties."""
+        return cls(open_catalog(None if warehouse is None else str(warehouse), catalog), spark)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session in use; made on first need."""
+        if self._spark is None:
+            active = SparkSession.getActiveSession()
+            self._spark = make_session() if active is None else adopt_session(active)
+        return self._spark
+
+    def create_table(
+        self,
+        name: str,
+        schema: str | StructType | Schema,
+        *,
+        primary_key: str | Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
+        bucket_by: str | None = None,
+        options: Mapping[str, object] | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Create a table; what cannot work is refused here, by name and with the reason."""
+        spec = plan_table(
+            name,
+            _schema(schema, name),
+            primary_key=_sequence(primary_key),
+            partition_by=_sequence(partition_by),
+            sort_by=_sequence(sort_by),
+            bucket_by=bucket_by,
+            options=options or {},
+        )
+        if if_not_exists and is_ours(self.catalog, name):
+            return self.table(name)
+        create_pair(self.catalog, spec, options or {})
+        return self.table(name)
+
+    def table(self, name: str) -> Table:
+        """Return a table that exists."""
+        load_pair(self.catalog, name)
+        return Table(Opened(self.catalog, name, lambda: self.spark))
+
+    def tables(self) -> list[str]:
+        """Return the names of all Arctic tables."""
+        return table_names(self.catalog)
+
+    def drop_table(self, name: str, *, purge: bool = False) -> None:
+        """Drop a table; its files stay unless `purge` is set."""
+        drop_pair(self.catalog, name, purge=purge)
+
+
+class Table:
+    """One table. Every call acts on the last commit."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    @property
+    def name(self) -> str:
+        """The table's name, `database.table`."""
+        return self._opened.name
+
+    def upsert(
+        self,
+        df: object,
+        *,
+        order_by: str | None = None,
+        delete_when: str | None = None,
+        locate: bool = False,
+    ) -> Committed:
+        """Insert or replace rows by key; `delete_when` marks rows that delete instead."""
+        return writing.upsert(self._opened, df, UpsertRequest(order_by, delete_when, locate))
+
+    def delete(self, keys: object) -> Committed:
+        """Delete rows by a frame of keys, or by a SQL condition."""
+        if isinstance(keys, str):
+            return reading.delete_where(self._opened, keys)
+        return writing.delete(self._opened, keys)
+
+    def insert(self, df: object) -> Committed:
+        """Write rows straight into base; a key that exists already is an error."""
+        return writing.insert(self._opened, df)
+
+    def read(
+        self,
+        *,
+        mode: str = "merged",
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        tag: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        metadata: bool = False,
+    ) -> DataFrame:
+        """Return the rows as a DataFrame, fresh to the last commit."""
+        asked = None if columns is None else tuple(_sequence(columns))
+        request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
+        return reading.to_spark(self._opened, request)
+
+    def to_arrow(
+        self,
+        *,
+        mode: str = "merged",
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        tag: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        metadata: bool = False,
+    ) -> pa.Table:
+        """Return the same rows as `read`, as Arrow and without Spark."""
+        asked = None if columns is None else tuple(_sequence(columns))
+        request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
+        return reading.to_arrow(self._opened, request)
+
+
+def _sequence(value: str | Sequence[str] | None) -> Sequence[str]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _schema(schema: str | StructType | Schema, table: str) -> Schema:
+    match schema:
+        case str():
+            return schema_from_ddl(schema)
+        case StructType():
+            return schema_from_spark(schema.jsonValue())
+        case Schema():
+            return schema
+    message = (
+        f"table {table}: a schema is a DDL string, a StructType or a pyiceberg Schema, "
+        f"not {type(schema).__name__}"
+    )
+    raise InvalidRequest(message)

@@ -1,0 +1,198 @@
+"""A plan as Arrow, without Spark: resolve in threads, then scan the live rows.
+
+Results of resolutions are kept: files never change, so the dead rows of a group are a function
+of its file names. The cache is bounded by the rows it holds.
+
+Touches data files through `read/parquet.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from arcticlake.read.parquet import FileToResolve, ResolveJob, read_batches, run_resolve, scan_file
+from arcticlake.read.plan import ReadMode, ResolveGroup, ScanPlan
+from arcticlake.resolve.bitmap import Mask
+from arcticlake.table.change import ACTION, ORDER, SEQ
+from arcticlake.table.storage import Storage
+from arcticlake.tree.files import FileEntry, Role
+
+VERSION = "_version"
+CACHE_ROWS_MAX = 256 * 2**20
+"""Rows whose masks are kept, at one byte each."""
+
+Positions = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+
+
+class _Cache:
+    """Dead rows by group, least recently used first out."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, Mapping[str, Mask]] = OrderedDict()
+        self._rows = 0
+        self._lock = Lock()
+
+    def find(self, identity: object) -> Mapping[str, Mask] | None:
+        with self._lock:
+            found = self._kept.get(identity)
+            if found is not None:
+                self._kept.move_to_end(identity)
+            return found
+
+    def keep(self, identity: object, dead: Mapping[str, Mask]) -> None:
+        with self._lock:
+            if identity in self._kept:
+                return
+            self._kept[identity] = dead
+            self._rows += _rows(dead)
+            while self._rows > CACHE_ROWS_MAX:
+                self._rows -= _rows(self._kept.popitem(last=False)[1])
+
+
+def _rows(dead: Mapping[str, Mask]) -> int:
+    return sum(len(mask) for mask in dead.values())
+
+
+_RESOLVED = _Cache()
+
+
+def resolve_jobs(
+    plan: ScanPlan,
+    storage: Storage,
+    key_schema: pa.Schema,
+    hidden_schema: pa.Schema,
+    positions: Positions,
+) -> list[ResolveJob]:
+    """Return one job for each group of the plan."""
+
+    def base(file: FileEntry) -> FileToResolve:
+        sequence = plan.view.base_sequence(file.snapshot_id)
+        return FileToResolve(file.path, sequence, positions.get(file.path))
+
+    return [
+        ResolveJob(
+            storage=storage,
+            key_schema=key_schema,
+            hidden_schema=hidden_schema,
+            bases=tuple(base(file) for file in group.bases),
+            changes=tuple(FileToResolve(file.path, file.sequence) for file in group.changes),
+        )
+        for group in plan.groups
+    ]
+
+
+def run_jobs(jobs: Sequence[ResolveJob]) -> dict[str, Mask]:
+    """Return the dead rows of every file of the jobs, resolved in threads, cached."""
+    dead: dict[str, Mask] = {}
+    with ThreadPoolExecutor(max(1, min(len(jobs), os.cpu_count() or 1))) as pool:
+        for found in pool.map(_resolve_cached, jobs):
+            dead.update(found)
+    return dead
+
+
+def _resolve_cached(job: ResolveJob) -> Mapping[str, Mask]:
+    identity = (
+        tuple((f.path, f.sequence, 0 if f.positions is None else len(f.positions)) for f in job.bases),
+        tuple((f.path, f.sequence) for f in job.changes),
+    )
+    found = _RESOLVED.find(identity)
+    if found is None:
+        found = run_resolve(job)
+        _RESOLVED.keep(identity, found)
+    return found
+
+
+def scan_plan(
+    plan: ScanPlan,
+    storage: Storage,
+    schema: pa.Schema,
+    dead: Mapping[str, Mask],
+    *,
+    condition: pc.Expression | None,
+    extra: Sequence[str] = (),
+) -> pa.Table:
+    """Return the live rows of a plan; `extra` names hidden columns to add (`_version` and so on)."""
+    files = [*plan.bases, *plan.changes]
+
+    def read(file: FileEntry) -> list[pa.RecordBatch]:
+        return [
+            kept
+            for batch in file_rows(plan, storage, file, schema, dead.get(file.path), extra)
+            if (kept := batch if condition is None else batch.filter(condition)).num_rows
+        ]
+
+    with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
+        batches = [batch for found in pool.map(read, files) for batch in found]
+    wanted = out_schema(schema, extra)
+    return pa.Table.from_batches(batches, schema=wanted)
+
+
+def out_schema(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
+    """Return the schema of a scan: wanted columns, then the hidden ones asked for."""
+    kinds = {ACTION: pa.string(), VERSION: pa.int64(), ORDER: pa.int64()}
+    fields = [field.with_nullable(True) for field in schema]
+    return pa.schema([*fields, *(pa.field(name, kinds[name]) for name in extra)])
+
+
+def file_rows(
+    plan: ScanPlan,
+    storage: Storage,
+    file: FileEntry,
+    schema: pa.Schema,
+    dead: Mask | None,
+    extra: Sequence[str],
+) -> list[pa.RecordBatch]:
+    """Return the live rows of one file with the hidden columns asked for."""
+    if not extra:
+        return list(scan_file(storage, file.path, schema, dead))
+    read = schema
+    if file.role is Role.CHANGE:
+        hidden = [pa.field(name, kind) for name, kind in _HIDDEN if name in {*extra, SEQ}]
+        read = pa.schema([*schema, *hidden])
+    wanted = out_schema(schema, extra)
+    return [
+        _with_extra(batch, plan, file, wanted, extra)
+        for batch in scan_file(storage, file.path, read, dead)
+    ]
+
+
+_HIDDEN = ((ACTION, pa.string()), (ORDER, pa.int64()), (SEQ, pa.int64()))
+
+
+def _with_extra(
+    batch: pa.RecordBatch, plan: ScanPlan, file: FileEntry, wanted: pa.Schema, extra: Sequence[str]
+) -> pa.RecordBatch:
+    columns = [batch.column(field.name) for field in wanted if field.name not in extra]
+    for name in extra:
+        columns.append(_extra_column(batch, plan, file, name))
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _extra_column(batch: pa.RecordBatch, plan: ScanPlan, file: FileEntry, name: str) -> pa.Array:
+    if file.role is Role.CHANGE:
+        if name == VERSION:
+            return pc.fill_null(batch.column(SEQ), file.sequence)
+        return batch.column(name)
+    if name == VERSION:
+        return pa.repeat(pa.scalar(base_version(plan, file), pa.int64()), batch.num_rows)
+    return pa.nulls(batch.num_rows, pa.string() if name == ACTION else pa.int64())
+
+
+def base_version(plan: ScanPlan, file: FileEntry) -> int | None:
+    """Return the version to show for rows of a base file; None while it has none."""
+    return plan.view.base_versions.get(file.snapshot_id)
+
+
+def extra_columns(mode: ReadMode, *, metadata: bool) -> tuple[str, ...]:
+    """Return the hidden columns that a read shows."""
+    if mode is ReadMode.UNMERGED:
+        return (ACTION, VERSION, ORDER)
+    return (VERSION,) if metadata else ()

@@ -1,0 +1,270 @@
+"""A plan as a DataFrame: the JVM scans Parquet, Python sends it nothing but dead rows.
+
+    files without dead rows   one plain scan, with all of Catalyst's pruning and push-down
+    files with dead rows      the same scan plus (file name, row index); a broadcast frame of
+                              (file, bits) drops the dead rows
+
+Row index is the true position in the file whatever a pushed-down filter skips, so value filters
+may sink into the scan: the resolution was done before, on keys alone. Files are told apart by
+their name, which is unique, and not by path, whose encoding differs between readers.
+
+Where the JVM cannot open the warehouse's store (`scan = tasks`), Python workers read the files
+instead and hand over Arrow.
+
+Touches Spark.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from arcticlake.read.arrow import VERSION, base_version, file_rows, out_schema
+from arcticlake.read.parquet import ResolveJob, run_resolve
+from arcticlake.read.plan import ScanPlan
+from arcticlake.resolve.bitmap import Mask, mask_of, words_of
+from arcticlake.table.change import ACTION, HIDDEN_FIELDS, ORDER, SEQ
+from arcticlake.table.storage import Storage, scheme_of
+from arcticlake.table.types import arrow_schema, spark_json
+from arcticlake.tree.files import FileEntry
+
+_FILE, _ROW, _WORDS = "__arctic_file", "__arctic_row", "__arctic_words"
+_HIDDEN_READ = tuple(field for field in HIDDEN_FIELDS if field.name in {ACTION, ORDER, SEQ})
+_TASKS_PER_CORE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SparkScan:
+    """What the scan of a plan needs beside the plan."""
+
+    schema: Schema
+    """The columns to read, as Iceberg knows them."""
+    storage: Storage
+    dead: Mapping[str, Mask]
+    extra: tuple[str, ...]
+
+
+def frame_of(spark: SparkSession, plan: ScanPlan, scan: SparkScan, *, by_tasks: bool) -> DataFrame:
+    """Return the live rows of a plan as a DataFrame."""
+    live = [file for file in (*plan.bases, *plan.changes) if not _all_dead(file, scan.dead)]
+    if not live:
+        return spark.createDataFrame([], _spark_schema(scan, plan.changes))
+    if by_tasks:
+        return _scan_by_tasks(spark, plan, scan, live)
+    if scan.extra:
+        return _scan_with_extra(spark, plan, scan, live)
+    return _scan(spark, _struct(scan.schema), live, scan.dead)
+
+
+def _all_dead(file: FileEntry, dead: Mapping[str, Mask]) -> bool:
+    mask = dead.get(file.path)
+    return mask is not None and bool(mask.all())
+
+
+def _struct(schema: Schema) -> StructType:
+    struct: StructType = StructType.fromJson(spark_json(schema))
+    return StructType([_nullable(field) for field in struct.fields])
+
+
+def _nullable(field: object) -> object:
+    field.nullable = True  # type: ignore[attr-defined]
+    return field
+
+
+def _spark_schema(scan: SparkScan, _: Sequence[FileEntry]) -> StructType:
+    struct = _struct(scan.schema)
+    kinds = {ACTION: "string", VERSION: "bigint", ORDER: "bigint"}
+    for name in scan.extra:
+        struct = struct.add(name, kinds[name])
+    return struct
+
+
+def _scan(
+    spark: SparkSession,
+    struct: StructType,
+    files: Sequence[FileEntry],
+    dead: Mapping[str, Mask],
+) -> DataFrame:
+    """Return the live rows of files: those without dead rows pass, the others are filtered."""
+    touched = [file for file in files if _has_dead(file, dead)]
+    names = {file.path for file in touched}
+    clean = [file for file in files if file.path not in names]
+    frames = []
+    if clean:
+        frames.append(_read(spark, struct, clean))
+    if touched:
+        frames.append(_without_dead(spark, _read(spark, struct, touched), touched, dead))
+    return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+
+
+def _has_dead(file: FileEntry, dead: Mapping[str, Mask]) -> bool:
+    mask = dead.get(file.path)
+    return mask is not None and bool(mask.any())
+
+
+def _read(spark: SparkSession, struct: StructType, files: Sequence[FileEntry]) -> DataFrame:
+    # Paths are globs to Spark unless it is told otherwise.
+    reader = spark.read.schema(struct).option("__globPaths__", "false")
+    return reader.parquet(*(file.path for file in files))
+
+
+def _without_dead(
+    spark: SparkSession,
+    frame: DataFrame,
+    files: Sequence[FileEntry],
+    dead: Mapping[str, Mask],
+) -> DataFrame:
+    bits = spark.createDataFrame(
+        pa.table(
+            {
+                _FILE: pa.array([_name(file) for file in files], pa.string()),
+                _WORDS: pa.array([words_of(dead[file.path]) for file in files], pa.list_(pa.int64())),
+            }
+        )
+    )
+    columns = [F.col(f"`{name}`") for name in frame.columns]
+    placed = frame.select(
+        *columns,
+        F.col("_metadata.file_name").alias(_FILE),
+        F.col("_metadata.row_index").alias(_ROW),
+    )
+    alive = placed.join(F.broadcast(bits), _FILE).where(_bit(F.col(_WORDS), F.col(_ROW)) == 0)
+    return alive.select(*columns)
+
+
+def _bit(words: Column, row: Column) -> Column:
+    word = F.get(words, F.shiftright(row, 6).cast("int"))
+    # The shift uses the low six bits of its right side, as Java does: row modulo 64.
+    return F.getbit(word, row.bitwiseAND(F.lit(63)).cast("int"))
+
+
+def _name(file: FileEntry) -> str:
+    return file.path.rpartition("/")[2]
+
+
+def _scan_with_extra(
+    spark: SparkSession, plan: ScanPlan, scan: SparkScan, files: Sequence[FileEntry]
+) -> DataFrame:
+    """Return the live rows with hidden columns: versions by file, action and order by row."""
+    known = {file.path for file in files}
+    bases = [file for file in plan.bases if file.path in known]
+    changes = [file for file in plan.changes if file.path in known]
+    columns = [F.col(f"`{field.name}`") for field in scan.schema.fields]
+    frames = []
+    if bases:
+        shown = {_name(file): base_version(plan, file) for file in bases}
+        frame = _with_version(spark, _struct(scan.schema), bases, scan.dead, shown)
+        frames.append(frame.select(*columns, *_base_extra(scan.extra)))
+    if changes:
+        shown = {_name(file): file.sequence for file in changes}
+        struct = _struct(Schema(*scan.schema.fields, *_HIDDEN_READ))
+        frame = _with_version(spark, struct, changes, scan.dead, shown)
+        inherited = F.coalesce(F.col(SEQ), F.col(VERSION)).alias(VERSION)
+        extra = [inherited if name == VERSION else F.col(name) for name in scan.extra]
+        frames.append(frame.select(*columns, *extra))
+    return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+
+
+def _base_extra(extra: Sequence[str]) -> list[Column]:
+    absent = {ACTION: F.lit(None).cast("string"), ORDER: F.lit(None).cast("bigint")}
+    return [F.col(VERSION) if name == VERSION else absent[name].alias(name) for name in extra]
+
+
+def _with_version(
+    spark: SparkSession,
+    struct: StructType,
+    files: Sequence[FileEntry],
+    dead: Mapping[str, Mask],
+    shown: Mapping[str, int | None],
+) -> DataFrame:
+    """Return live rows with the version of their file."""
+    rows = pa.table(
+        {
+            _FILE: pa.array([_name(file) for file in files], pa.string()),
+            VERSION: pa.array([shown[_name(file)] for file in files], pa.int64()),
+            _WORDS: pa.array([_words(file, dead) for file in files], pa.list_(pa.int64())),
+        }
+    )
+    frame = _read(spark, struct, files)
+    placed = frame.select(
+        *(F.col(f"`{name}`") for name in frame.columns),
+        F.col("_metadata.file_name").alias(_FILE),
+        F.col("_metadata.row_index").alias(_ROW),
+    )
+    joined = placed.join(F.broadcast(spark.createDataFrame(rows)), _FILE)
+    alive = F.col(_WORDS).isNull() | (_bit(F.col(_WORDS), F.col(_ROW)) == 0)
+    return joined.where(alive).drop(_FILE, _ROW, _WORDS)
+
+
+def _words(file: FileEntry, dead: Mapping[str, Mask]) -> object:
+    return words_of(dead[file.path]) if _has_dead(file, dead) else None
+
+
+def _scan_by_tasks(
+    spark: SparkSession, plan: ScanPlan, scan: SparkScan, files: Sequence[FileEntry]
+) -> DataFrame:
+    """Return the live rows read by Python workers, one task for some files each."""
+    schema = arrow_schema(scan.schema)
+    packed = {
+        file.path: words_of(scan.dead[file.path]) for file in files if _has_dead(file, scan.dead)
+    }
+    tasks = [
+        pickle.dumps((plan, scan.storage, file, schema, packed.get(file.path), scan.extra))
+        for file in files
+    ]
+    wanted = out_schema(schema, scan.extra)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for raw in batch.column(0).to_pylist():
+                task_plan, storage, file, columns, words, extra = pickle.loads(raw)  # noqa: S301
+                mask = None if words is None else mask_of(words, file.rows)
+                for rows in file_rows(task_plan, storage, file, columns, mask, extra):
+                    yield rows.cast(wanted)
+
+    frame = spark.createDataFrame(pa.table({"task": pa.array(tasks, pa.binary())}))
+    spread = frame.repartition(min(len(tasks), _TASKS_PER_CORE * _parallelism(spark)))
+    return spread.mapInArrow(run, _spark_schema(scan, plan.changes))
+
+
+def _parallelism(spark: SparkSession) -> int:
+    return int(str(spark.conf.get("spark.sql.shuffle.partitions", "4")))
+
+
+def run_jobs_on_spark(spark: SparkSession, jobs: Sequence[ResolveJob]) -> dict[str, Mask]:
+    """Resolve large groups by Spark tasks, one group each; only bits come back."""
+    tasks = pa.table({"job": pa.array([pickle.dumps(job) for job in jobs], pa.binary())})
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for raw in batch.column(0).to_pylist():
+                dead = run_resolve(pickle.loads(raw))  # noqa: S301 - made by the line above
+                answer = {path: (words_of(mask), len(mask)) for path, mask in dead.items()}
+                yield pa.RecordBatch.from_pydict({"dead": [pickle.dumps(answer)]})
+
+    frame = spark.createDataFrame(tasks).repartition(len(jobs))
+    found: dict[str, Mask] = {}
+    for row in frame.mapInArrow(run, "dead binary").collect():
+        answer: dict[str, tuple[np.ndarray, int]] = pickle.loads(row[0])  # noqa: S301 # type: ignore[type-arg]
+        found |= {path: mask_of(words, rows) for path, (words, rows) in answer.items()}
+    return found
+
+
+def jvm_can_read(spark: SparkSession, location: str) -> bool:
+    """Whether the JVM has a file system for the scheme of a location."""
+    if scheme_of(location) == "file":
+        return True
+    try:
+        spark.read.format("binaryFile").load(location).schema  # noqa: B018 - analysis is the probe
+    except PySparkException:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""The fast answer: keys of base and change files → a mask of dead rows for every file.
+
+    1. stack the change rows of the group: key, sequence, order, alive, address
+    2. the newest of each key wins; every other change row is dead, and so is a winning delete
+    3. a base row whose key has a winner is dead, unless the row itself is newer (a batch insert
+       after the change): then the winner is dead instead
+
+Only key, order and action columns come in; no value is ever read to decide. `reference.py` is
+the oracle: both must give the same answer on every history.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from arcticlake.resolve.bitmap import Mask
+from arcticlake.table.change import ACTION, ORDER, SEQ
+
+_FILE, _ROW, _PLACE, _ALIVE = "__file", "__row", "__sequence", "__alive"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseKeys:
+    """The key columns of one base file, rows in file order."""
+
+    path: str
+    sequence: int
+    """The version of the batch insert that wrote the file; 0 when pending changes are all newer."""
+    keys: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeKeys:
+    """Key, `_action`, `_order` and `_seq` columns of one change file, rows in file order."""
+
+    path: str
+    sequence: int
+    """The commit sequence that rows without a `_seq` of their own inherit."""
+    rows: pl.DataFrame
+
+
+def resolve(
+    bases: Sequence[BaseKeys], changes: Sequence[ChangeKeys], key: Sequence[str]
+) -> Mapping[str, Mask]:
+    """Return for every file of the group which of its rows are dead."""
+    dead = {file.path: np.zeros(file.rows.height, dtype=bool) for file in changes}
+    dead |= {file.path: np.zeros(file.keys.height, dtype=bool) for file in bases}
+    if not changes:
+        return dead
+    stacked = _stack(changes, key)
+    winners = stacked.sort(_PLACE, ORDER).unique(list(key), keep="last")
+    for number, file in enumerate(changes):
+        alive = winners.filter((pl.col(_FILE) == number) & pl.col(_ALIVE))
+        mask = np.ones(file.rows.height, dtype=bool)
+        mask[alive[_ROW].to_numpy()] = False
+        dead[file.path] = mask
+    for file in bases:
+        _meet(file, winners, changes, key, dead)
+    return dead
+
+
+def _stack(changes: Sequence[ChangeKeys], key: Sequence[str]) -> pl.DataFrame:
+    frames = [
+        file.rows.select(
+            *key,
+            pl.col(ORDER),
+            pl.col(SEQ).fill_null(file.sequence).cast(pl.Int64).alias(_PLACE),
+            pl.col(ACTION).str.starts_with("+").alias(_ALIVE),
+            pl.lit(number, dtype=pl.Int32).alias(_FILE),
+            pl.int_range(pl.len(), dtype=pl.Int64).alias(_ROW),
+        )
+        for number, file in enumerate(changes)
+    ]
+    return pl.concat(frames, how="vertical")
+
+
+def _meet(
+    file: BaseKeys,
+    winners: pl.DataFrame,
+    changes: Sequence[ChangeKeys],
+    key: Sequence[str],
+    dead: dict[str, Mask],
+) -> None:
+    """Let one base file meet the winners: the older side of every shared key is dead."""
+    rows = file.keys.select(*key, pl.int_range(pl.len(), dtype=pl.Int64).alias("__base_row"))
+    if file.sequence == 0:
+        met = rows.join(winners.select(*key), on=list(key), how="semi")
+        dead[file.path][met["__base_row"].to_numpy()] = True
+        return
+    met = rows.join(winners, on=list(key), how="inner")
+    newer_change = met.filter(pl.col(_PLACE) > file.sequence)
+    dead[file.path][newer_change["__base_row"].to_numpy()] = True
+    older_change = met.filter(pl.col(_PLACE) <= file.sequence)
+    for number, change in enumerate(changes):
+        beaten = older_change.filter(pl.col(_FILE) == number)[_ROW]
+        dead[change.path][beaten.to_numpy()] = True

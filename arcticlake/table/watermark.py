@@ -1,0 +1,98 @@
+"""How far changes are merged into base, as the summary of every base snapshot tells it.
+
+`through` = W says: every change with a commit sequence up to W is in base. `ahead` names the few
+subtrees (partition, node) that are merged further, each with its own number. Both travel in the
+same atomic commit as the files they describe, so a reader that loads base first and change second
+always holds a consistent pair: it applies exactly the change files that are not covered.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from arcticlake.errors import CorruptData
+
+THROUGH, AHEAD = "arctic.merged-through", "arctic.merged-ahead"
+
+Partition = tuple[object, ...]
+Subtree = tuple[Partition, int, int]
+"""(partition values, mask, index)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """Every change up to `through`, and in some subtrees beyond it, is in base."""
+
+    through: int = 0
+    ahead: Mapping[Subtree, int] = field(default_factory=dict)
+
+    def covers(self, partition: Partition, mask: int, index: int, sequence: int) -> bool:
+        """Whether a change file of this node and commit sequence is merged already."""
+        if sequence <= self.through:
+            return True
+        return any(
+            merged >= sequence
+            and where == partition
+            and above & mask == above
+            and index & above == above_index
+            for (where, above, above_index), merged in self.ahead.items()
+        )
+
+
+def encode_watermark(watermark: Watermark) -> dict[str, str]:
+    """Return the watermark as entries of a snapshot summary."""
+    summary = {THROUGH: str(watermark.through)}
+    if watermark.ahead:
+        rows = [
+            [[encode_value(value) for value in partition], mask, index, merged]
+            for (partition, mask, index), merged in watermark.ahead.items()
+        ]
+        summary[AHEAD] = json.dumps(rows, separators=(",", ":"), sort_keys=True)
+    return summary
+
+
+def decode_watermark(summary: Mapping[str, str]) -> Watermark:
+    """Return the watermark that a base snapshot's summary carries."""
+    try:
+        ahead = {
+            (tuple(decode_value(value) for value in partition), int(mask), int(index)): int(merged)
+            for partition, mask, index, merged in json.loads(summary.get(AHEAD, "[]"))
+        }
+        return Watermark(int(summary.get(THROUGH, "0")), ahead)
+    except (ValueError, TypeError) as error:
+        message = f"the watermark in a base snapshot cannot be read: {error}; run verify()"
+        raise CorruptData(message) from error
+
+
+def encode_value(value: object) -> object:
+    """Return a partition value as JSON; kinds that JSON lacks carry a tag."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case Decimal():
+            return {"decimal": str(value)}
+        case bytes():
+            return {"binary": b64encode(value).decode()}
+        case date():
+            return {"date": value.isoformat()}
+    message = f"a partition value of kind {type(value).__name__} has no JSON form"
+    raise TypeError(message)
+
+
+def decode_value(value: object) -> object:
+    """Return the partition value that `encode_value` wrote."""
+    match value:
+        case {"decimal": str(text)}:
+            return Decimal(text)
+        case {"binary": str(text)}:
+            return b64decode(text)
+        case {"date": str(text)}:
+            return date.fromisoformat(text)
+    return value

@@ -1,0 +1,1 @@
+"""Whole operations: each wires the stages below it together, from the call to the commit."""

@@ -1,0 +1,251 @@
+"""upsert, delete and insert, from the call to the commit.
+
+    rows ─ check and cast ─▶ change rows ─ route ─▶ files ─▶ one commit
+
+Rows in memory and small Spark frames are written here in threads, without a shuffle; large Spark
+frames are written by their own tasks (`ingest/spark.py`). Everything that can be refused is
+refused before the commit, and files of a refused write are removed again: no commit named them.
+
+Touches the clock, files and the catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from arcticlake.commit.iceberg_state import TableState, load_state
+from arcticlake.errors import InvalidRequest
+from arcticlake.ingest import spark as ingest_spark
+from arcticlake.ingest.iceberg import Committed, append_base, append_changes
+from arcticlake.ingest.job import base_job, change_job
+from arcticlake.ingest.normalize import (
+    cast_rows,
+    changes_of,
+    deleted_of,
+    order_of,
+    plan_columns,
+    rows_of,
+    spare_columns,
+)
+from arcticlake.ingest.parquet import Written, remove_files, write_in_threads
+from arcticlake.read.lookup import first_existing
+from arcticlake.table.change import Action, change_schema
+from arcticlake.table.spec import TableSpec
+from arcticlake.table.types import arrow_schema
+from arcticlake.verbs.locate import locate_deletes, move_deletes
+from arcticlake.verbs.opened import Opened, lookup_in
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertRequest:
+    """What the caller asked of an upsert."""
+
+    order_by: str | None = None
+    delete_when: str | None = None
+    locate: bool = False
+
+
+def upsert(
+    table: Opened,
+    frame: object,
+    request: UpsertRequest,
+    properties: Mapping[str, str] | None = None,
+) -> Committed:
+    """Append rows as changes; the newest of each key wins."""
+    state = load_state(table.pair_to_write())
+    spec = state.pair.spec
+    if not spec.keyed:
+        if request != UpsertRequest():
+            message = f"table {spec.name} has no primary key: an upsert is a plain insert (NPK-01)"
+            raise InvalidRequest(message)
+        return insert(table, frame)
+    if not spec.key_decides_partition and not (request.locate or spec.options.locate):
+        raise InvalidRequest(_locate_advice(spec))
+    ordered = request.order_by is not None
+    if isinstance(frame, DataFrame):
+        changes = ingest_spark.project_changes(
+            frame, spec, order_by=request.order_by, delete_when=request.delete_when
+        )
+        if ingest_spark.is_small(frame):
+            rows = ingest_spark.collect(changes, _change_schema(spec))
+            written = _write_changes(state, rows, ordered=ordered)
+        else:
+            written = _write_large_changes(state, changes, ordered=ordered)
+    else:
+        rows = _arrow_changes(rows_of(frame, table=spec.name), spec, request)
+        written = _write_changes(state, rows, ordered=ordered)
+    return _commit_changes(state, written, kind="upsert", properties=properties)
+
+
+def delete(table: Opened, keys: object) -> Committed:
+    """Append deletes for a frame that holds the keys; it may hold further columns of the table."""
+    state = load_state(table.pair_to_write())
+    spec = state.pair.spec
+    if not spec.keyed:
+        message = f"table {spec.name} has no primary key; overwrite it without the rows instead"
+        raise InvalidRequest(message)
+    if isinstance(keys, DataFrame):
+        frame = ingest_spark.project_deletes(keys, spec)
+        rows = ingest_spark.collect(frame, _change_schema(spec))
+        given = frozenset(name.lower() for name in keys.columns)
+    else:
+        incoming = rows_of(keys, table=spec.name)
+        rows = _arrow_deletes(incoming, spec)
+        given = frozenset(name.lower() for name in incoming.column_names)
+    known = {name.lower() for name in spec.names(spec.partition_source_ids)} <= given
+    if not spec.key_decides_partition and not known:
+        rows = locate_deletes(lookup_in(state), rows)
+    written = _write_changes(state, rows, ordered=False, moves=False)
+    return _commit_changes(state, written, kind="delete", properties=None)
+
+
+def insert(table: Opened, frame: object) -> Committed:
+    """Write rows straight into base; a key that exists already is refused."""
+    state = load_state(table.pair_to_write())
+    pair, spec = state.pair, state.pair.spec
+    target = arrow_schema(spec.schema)
+    job = base_job(spec, pair.base.location(), pair.storage, state.forest)
+    if isinstance(frame, DataFrame):
+        projected = ingest_spark.project_rows(frame, spec)
+        if ingest_spark.is_small(frame):
+            rows = _sorted(ingest_spark.collect(projected, target), spec)
+            written = write_in_threads(rows, job, os.cpu_count() or 1)
+        else:
+            written = ingest_spark.write_frame(projected, job, spec, sort=spec.sort)
+    else:
+        incoming = rows_of(frame, table=spec.name)
+        plan = plan_columns(incoming.schema, target, table=spec.name)
+        rows = _sorted(cast_rows(incoming, plan, target, table=spec.name), spec)
+        written = write_in_threads(rows, job, os.cpu_count() or 1)
+    _refuse(state, written)
+    if not written.files:
+        return Committed(state.view.version, 0, 0)
+
+    def check(newest: TableState) -> None:
+        if not spec.keyed:
+            return
+        new = [(file.path, file.partition, file.node) for file in written.files]
+        found = first_existing(lookup_in(newest), new)
+        if found is not None:
+            message = f"the key {found} exists already; use upsert() to replace rows"
+            _refuse(state, replace(written, problem=message))
+
+    return append_base(pair, written.files, check=check)
+
+
+def _change_schema(spec: TableSpec) -> pa.Schema:
+    return arrow_schema(change_schema(spec.schema, spec.key_ids))
+
+
+def _arrow_changes(rows: pa.Table, spec: TableSpec, request: UpsertRequest) -> pa.Table:
+    target = arrow_schema(spec.schema)
+    spare = spare_columns(request.order_by, request.delete_when, rows.column_names)
+    plan = plan_columns(rows.schema, target, table=spec.name, spare=spare)
+    return changes_of(
+        cast_rows(rows, plan, target, table=spec.name),
+        _change_schema(spec),
+        order=order_of(rows, request.order_by, table=spec.name),
+        deleted=deleted_of(rows, request.delete_when, table=spec.name),
+        entered_micros=time.time_ns() // 1000,
+    )
+
+
+def _arrow_deletes(rows: pa.Table, spec: TableSpec) -> pa.Table:
+    target = arrow_schema(spec.schema)
+    plan = plan_columns(rows.schema, target, table=spec.name, partial=True)
+    missing = [name for name in spec.key if name not in plan.targets]
+    if missing:
+        message = f"table {spec.name}: the rows lack key column {', '.join(missing)}"
+        raise InvalidRequest(message)
+    return changes_of(
+        cast_rows(rows, plan, target, table=spec.name),
+        _change_schema(spec),
+        order=None,
+        deleted=None,
+        entered_micros=time.time_ns() // 1000,
+        action=Action.DELETE,
+    )
+
+
+def _write_changes(
+    state: TableState, rows: pa.Table, *, ordered: bool, moves: bool = True
+) -> Written:
+    spec, pair = state.pair.spec, state.pair
+    assert pair.change is not None
+    job = change_job(spec, pair.change.location(), pair.storage, state.forest, ordered=ordered)
+    writers = os.cpu_count() or 1
+    written = write_in_threads(rows, job, writers)
+    if spec.key_decides_partition or not moves or written.problem:
+        return written
+    return _joined(written, _write_moves(state, rows))
+
+
+def _write_large_changes(state: TableState, changes: DataFrame, *, ordered: bool) -> Written:
+    spec, pair = state.pair.spec, state.pair
+    assert pair.change is not None
+    job = change_job(spec, pair.change.location(), pair.storage, state.forest, ordered=ordered)
+    if spec.key_decides_partition:
+        return ingest_spark.write_frame(changes, job, spec)
+    kept = changes.persist()  # read twice: once to write, once for the keys
+    try:
+        written = ingest_spark.write_frame(kept, job, spec)
+        if written.problem:
+            return written
+        return _joined(written, _write_moves(state, ingest_spark.collect_places(kept, spec)))
+    finally:
+        kept.unpersist()
+
+
+def _write_moves(state: TableState, rows: pa.Table) -> Written:
+    """Write the deletes of rows that leave their partition (KUP-03), in the same commit."""
+    pair = state.pair
+    assert pair.change is not None
+    moves = move_deletes(lookup_in(state), rows, _change_schema(pair.spec))
+    job = change_job(
+        pair.spec, pair.change.location(), pair.storage, state.forest, ordered=False
+    )
+    return write_in_threads(moves, replace(job, unique=()), os.cpu_count() or 1)
+
+
+def _joined(written: Written, more: Written) -> Written:
+    return Written((*written.files, *more.files), written.problem or more.problem)
+
+
+def _commit_changes(
+    state: TableState, written: Written, *, kind: str, properties: Mapping[str, str] | None
+) -> Committed:
+    _refuse(state, written)
+    if not written.files:
+        return Committed(state.view.version, 0, 0)
+    return append_changes(state.pair, written.files, kind=kind, properties=properties or {})
+
+
+def _refuse(state: TableState, written: Written) -> None:
+    """Raise for rows that break a rule, after their files are removed."""
+    if written.problem is None:
+        return
+    remove_files(state.pair.storage, [file.path for file in written.files])
+    message = f"table {state.pair.spec.name}: {written.problem}; nothing was written"
+    raise InvalidRequest(message)
+
+
+def _sorted(rows: pa.Table, spec: TableSpec) -> pa.Table:
+    if not spec.sort_ids:
+        return rows
+    return rows.sort_by([(name, "ascending", "at_start") for name in spec.sort])
+
+
+def _locate_advice(spec: TableSpec) -> str:
+    sources = ", ".join(spec.names(spec.partition_source_ids))
+    return (
+        f"table {spec.name} is partitioned by {sources}, which is not all in its primary key "
+        f"({', '.join(spec.key)}): the old partition of an updated row is not known from its key. "
+        "Use upsert(..., locate=True) or the option locate=true to look it up, or put the partition "
+        "column into the primary key"
+    )
