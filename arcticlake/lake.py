@@ -21,9 +21,10 @@ from pyiceberg.schema import Schema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from arcticlake.errors import InvalidRequest, NotFound
+from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed
 from arcticlake.spark import adopt_session, make_session
+from arcticlake.table import iceberg_evolve as evolve
 from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import (
     create_pair,
@@ -134,7 +135,7 @@ class Table:
     def delete(self, keys: object) -> Committed:
         """Delete rows by a frame of keys, or by a SQL condition."""
         if isinstance(keys, str):
-            return reading.delete_where(self._opened, keys)
+            return writing.delete_where(self._opened, keys)
         return writing.delete(self._opened, keys)
 
     def insert(self, df: object) -> Committed:
@@ -172,6 +173,31 @@ class Table:
         asked = None if columns is None else tuple(_sequence(columns))
         request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
         return reading.to_arrow(self._opened, request)
+
+
+    def add_column(self, name: str, kind: str) -> None:
+        """Add a column that may be NULL; rows written before read as NULL."""
+        evolve.add_column(self._opened.pair(), name, kind)
+
+    def rename_column(self, name: str, new_name: str) -> None:
+        """Give a column another name; its data stays."""
+        evolve.rename_column(self._opened.pair(), name, new_name)
+
+    def widen_column(self, name: str, kind: str) -> None:
+        """Widen int to bigint, float to double, or a decimal's precision."""
+        evolve.widen_column(self._opened.pair(), name, kind)
+
+    def drop_column(self, name: str) -> None:
+        """Drop a column; key, partition and sort columns stay."""
+        evolve.drop_column(self._opened.pair(), name)
+
+    def move_column(self, name: str, *, after: str | None = None) -> None:
+        """Move a column behind another one, or to the front."""
+        evolve.move_column(self._opened.pair(), name, after=after)
+
+    def set_options(self, options: Mapping[str, object]) -> None:
+        """Change options; unknown names are refused with the nearest known one."""
+        evolve.set_options(self._opened.pair(), options)
 
 
 def _sequence(value: str | Sequence[str] | None) -> Sequence[str]:

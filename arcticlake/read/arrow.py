@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from arcticlake.read.parquet import FileToResolve, ResolveJob, read_batches, run_resolve, scan_file
-from arcticlake.read.plan import ReadMode, ResolveGroup, ScanPlan
+from arcticlake.read.parquet import FileToResolve, ResolveJob, run_resolve, scan_file
+from arcticlake.read.plan import ReadMode, ScanPlan
 from arcticlake.resolve.bitmap import Mask
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
@@ -125,7 +126,9 @@ def scan_plan(
     def read(file: FileEntry) -> list[pa.RecordBatch]:
         return [
             kept
-            for batch in file_rows(plan, storage, file, schema, dead.get(file.path), extra)
+            for batch in file_rows(
+                storage, file_to_scan(plan, file), schema, dead.get(file.path), extra
+            )
             if (kept := batch if condition is None else batch.filter(condition)).num_rows
         ]
 
@@ -142,47 +145,55 @@ def out_schema(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
     return pa.schema([*fields, *(pa.field(name, kinds[name]) for name in extra)])
 
 
+@dataclass(frozen=True, slots=True)
+class FileToScan:
+    """One file of a scan; pickles to executors without pyiceberg."""
+
+    path: str
+    role: Role
+    rows: int
+    version: int | None
+    """Version of its rows, where they have none of their own."""
+
+
+def file_to_scan(plan: ScanPlan, file: FileEntry) -> FileToScan:
+    """Return a file of a plan as a scan sees it."""
+    version = file.sequence if file.role is Role.CHANGE else base_version(plan, file)
+    return FileToScan(file.path, file.role, file.rows, version)
+
+
 def file_rows(
-    plan: ScanPlan,
     storage: Storage,
-    file: FileEntry,
+    file: FileToScan,
     schema: pa.Schema,
     dead: Mask | None,
     extra: Sequence[str],
-) -> list[pa.RecordBatch]:
-    """Return the live rows of one file with the hidden columns asked for."""
+) -> Iterator[pa.RecordBatch]:
+    """Yield the live rows of one file with the hidden columns asked for."""
     if not extra:
-        return list(scan_file(storage, file.path, schema, dead))
+        yield from scan_file(storage, file.path, schema, dead)
+        return
     read = schema
     if file.role is Role.CHANGE:
         hidden = [pa.field(name, kind) for name, kind in _HIDDEN if name in {*extra, SEQ}]
         read = pa.schema([*schema, *hidden])
     wanted = out_schema(schema, extra)
-    return [
-        _with_extra(batch, plan, file, wanted, extra)
-        for batch in scan_file(storage, file.path, read, dead)
-    ]
+    for batch in scan_file(storage, file.path, read, dead):
+        columns = [batch.column(field.name) for field in wanted if field.name not in extra]
+        columns.extend(_extra_column(batch, file, name) for name in extra)
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
 _HIDDEN = ((ACTION, pa.string()), (ORDER, pa.int64()), (SEQ, pa.int64()))
 
 
-def _with_extra(
-    batch: pa.RecordBatch, plan: ScanPlan, file: FileEntry, wanted: pa.Schema, extra: Sequence[str]
-) -> pa.RecordBatch:
-    columns = [batch.column(field.name) for field in wanted if field.name not in extra]
-    for name in extra:
-        columns.append(_extra_column(batch, plan, file, name))
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
-
-
-def _extra_column(batch: pa.RecordBatch, plan: ScanPlan, file: FileEntry, name: str) -> pa.Array:
-    if file.role is Role.CHANGE:
-        if name == VERSION:
-            return pc.fill_null(batch.column(SEQ), file.sequence)
-        return batch.column(name)
+def _extra_column(batch: pa.RecordBatch, file: FileToScan, name: str) -> pa.Array:
     if name == VERSION:
-        return pa.repeat(pa.scalar(base_version(plan, file), pa.int64()), batch.num_rows)
+        if file.role is Role.CHANGE:
+            return pc.fill_null(batch.column(SEQ), file.version)
+        return pa.repeat(pa.scalar(file.version, pa.int64()), batch.num_rows)
+    if file.role is Role.CHANGE:
+        return batch.column(name)
     return pa.nulls(batch.num_rows, pa.string() if name == ACTION else pa.int64())
 
 

@@ -28,7 +28,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from arcticlake.read.arrow import VERSION, base_version, file_rows, out_schema
+from arcticlake.read.arrow import VERSION, base_version, file_rows, file_to_scan, out_schema
 from arcticlake.read.parquet import ResolveJob, run_resolve
 from arcticlake.read.plan import ScanPlan
 from arcticlake.resolve.bitmap import Mask, mask_of, words_of
@@ -57,7 +57,7 @@ def frame_of(spark: SparkSession, plan: ScanPlan, scan: SparkScan, *, by_tasks: 
     """Return the live rows of a plan as a DataFrame."""
     live = [file for file in (*plan.bases, *plan.changes) if not _all_dead(file, scan.dead)]
     if not live:
-        return spark.createDataFrame([], _spark_schema(scan, plan.changes))
+        return spark.createDataFrame([], _spark_schema(scan))
     if by_tasks:
         return _scan_by_tasks(spark, plan, scan, live)
     if scan.extra:
@@ -72,17 +72,14 @@ def _all_dead(file: FileEntry, dead: Mapping[str, Mask]) -> bool:
 
 def _struct(schema: Schema) -> StructType:
     struct: StructType = StructType.fromJson(spark_json(schema))
-    return StructType([_nullable(field) for field in struct.fields])
+    for field in struct.fields:
+        field.nullable = True
+    return struct
 
 
-def _nullable(field: object) -> object:
-    field.nullable = True  # type: ignore[attr-defined]
-    return field
-
-
-def _spark_schema(scan: SparkScan, _: Sequence[FileEntry]) -> StructType:
+def _spark_schema(scan: SparkScan) -> StructType:
     struct = _struct(scan.schema)
-    kinds = {ACTION: "string", VERSION: "bigint", ORDER: "bigint"}
+    kinds = {ACTION: "string", VERSION: "long", ORDER: "long"}
     for name in scan.extra:
         struct = struct.add(name, kinds[name])
     return struct
@@ -218,22 +215,23 @@ def _scan_by_tasks(
         file.path: words_of(scan.dead[file.path]) for file in files if _has_dead(file, scan.dead)
     }
     tasks = [
-        pickle.dumps((plan, scan.storage, file, schema, packed.get(file.path), scan.extra))
+        pickle.dumps((file_to_scan(plan, file), packed.get(file.path)))
         for file in files
     ]
-    wanted = out_schema(schema, scan.extra)
+    storage, extra = scan.storage, scan.extra
+    wanted = out_schema(schema, extra)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for raw in batch.column(0).to_pylist():
-                task_plan, storage, file, columns, words, extra = pickle.loads(raw)  # noqa: S301
+                file, words = pickle.loads(raw)  # noqa: S301 - made a few lines above
                 mask = None if words is None else mask_of(words, file.rows)
-                for rows in file_rows(task_plan, storage, file, columns, mask, extra):
+                for rows in file_rows(storage, file, schema, mask, extra):
                     yield rows.cast(wanted)
 
     frame = spark.createDataFrame(pa.table({"task": pa.array(tasks, pa.binary())}))
     spread = frame.repartition(min(len(tasks), _TASKS_PER_CORE * _parallelism(spark)))
-    return spread.mapInArrow(run, _spark_schema(scan, plan.changes))
+    return spread.mapInArrow(run, _spark_schema(scan))
 
 
 def _parallelism(spark: SparkSession) -> int:

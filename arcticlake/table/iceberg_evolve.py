@@ -10,7 +10,7 @@ Touches the catalog.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from pyiceberg.exceptions import CommitFailedException, ValidationError
@@ -20,6 +20,7 @@ from pyiceberg.table.update.schema import UpdateSchema
 from arcticlake.errors import Conflict, InvalidRequest
 from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import TablePair, load_pair, sync_change_schema
+from arcticlake.table.options import options_of_properties, options_to_properties, parse_options
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import check_storable, spark_type_name
 
@@ -90,6 +91,19 @@ def move_column(pair: TablePair, name: str, *, after: str | None) -> None:
     else:
         target = _existing(pair.spec, after)
         _evolve(pair, lambda update: update.move_after(column, target))
+
+
+def set_options(pair: TablePair, options: Mapping[str, object]) -> None:
+    """Change options; those not named stay as they are."""
+    name = pair.spec.name
+    if "initial-nodes" in options:
+        message = (
+            f"table {name}: initial-nodes is fixed when a table is created; the tree grows by itself"
+        )
+        raise InvalidRequest(message)
+    parse_options({**options_of_properties(pair.base.properties), **options}, table=name)
+    with pair.base.transaction() as transaction:
+        transaction.set_properties(options_to_properties(options))
 
 
 def _existing(spec: TableSpec, name: str) -> str:

@@ -176,6 +176,15 @@ def to_arrow(table: Opened, request: ReadRequest) -> pa.Table:
     return rows.select([*read.columns, *read.extra])
 
 
+def matching_rows(table: Opened, condition: str, columns: tuple[str, ...]) -> pa.Table | DataFrame:
+    """Return columns of the rows that meet a condition; by Spark where Arrow cannot judge it."""
+    request = ReadRequest(columns=columns, where=condition)
+    try:
+        return to_arrow(table, request)
+    except InvalidRequest:
+        return to_spark(table, request)
+
+
 def to_spark(table: Opened, request: ReadRequest) -> DataFrame:
     """Return the answer of a read as a DataFrame."""
     spark = table.session()

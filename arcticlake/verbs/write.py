@@ -40,6 +40,7 @@ from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.locate import locate_deletes, move_deletes
 from arcticlake.verbs.opened import Opened, lookup_in
+from arcticlake.verbs.read import matching_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,16 @@ def delete(table: Opened, keys: object) -> Committed:
         rows = locate_deletes(lookup_in(state), rows)
     written = _write_changes(state, rows, ordered=False, moves=False)
     return _commit_changes(state, written, kind="delete", properties=None)
+
+
+def delete_where(table: Opened, condition: str) -> Committed:
+    """Delete the rows that meet a SQL condition (WOP-17, WOP-18)."""
+    spec = table.pair().spec
+    if not spec.keyed:
+        message = f"table {spec.name} has no primary key; overwrite it without the rows instead"
+        raise InvalidRequest(message)
+    columns = tuple(dict.fromkeys((*spec.key, *spec.names(spec.partition_source_ids))))
+    return delete(table, matching_rows(table, condition, columns))
 
 
 def insert(table: Opened, frame: object) -> Committed:
