@@ -31,12 +31,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from arcticlake.ingest.job import WriteJob
 from arcticlake.ingest.place import Placed, directory_of, place_rows
 from arcticlake.ingest.route import plan_route
 from arcticlake.table.change import ACTION
 from arcticlake.table.storage import Storage
-from arcticlake.tree.forest import Forest, Tree
-from arcticlake.tree.hash import PlaceTerm, key_hash
+from arcticlake.tree.forest import Tree
+from arcticlake.tree.hash import key_hash
 from arcticlake.tree.node import Node
 
 ROW_GROUP_BYTES = 64 * 2**20
@@ -45,27 +46,6 @@ THREADS_ROWS_MIN = 20_000
 """Fewer rows than this are written by one thread."""
 BUFFER_BYTES_MAX = 256 * 2**20
 """All buffers of one writer together; the worker's memory follows this number."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteJob:
-    """All that a writer needs to know; pickles to executors."""
-
-    location: str
-    """Folder of the data files."""
-    storage: Storage
-    schema: pa.Schema
-    """Columns to write, with field ids."""
-    key: tuple[str, ...]
-    bucket: str | None
-    terms: tuple[PlaceTerm, ...]
-    forest: Forest
-    file_bytes_max: int
-    split_full_leaves: bool
-    unique: tuple[str, ...]
-    """Columns that must be unique over all rows: the key, with the order if there is one."""
-    required: tuple[str, ...]
-    """Columns that are NOT NULL, beside the key; deletes need not have them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Looking at a table: files, tree, history, health."""
+"""What a table looks like, and whether what lies on disk keeps the rules."""

@@ -10,23 +10,29 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from arcticlake.read.parquet import FileToResolve, ResolveJob, run_resolve, scan_file
+from arcticlake.read.parquet import (
+    VERSION,
+    FileToResolve,
+    FileToScan,
+    ResolveJob,
+    file_rows,
+    out_schema,
+    run_resolve,
+)
 from arcticlake.read.plan import ReadMode, ScanPlan
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.table.change import ACTION, ORDER, SEQ
+from arcticlake.table.change import ACTION, ORDER
 from arcticlake.table.storage import Storage
 from arcticlake.tree.files import FileEntry, Role
 
-VERSION = "_version"
 CACHE_ROWS_MAX = 256 * 2**20
 """Rows whose masks are kept, at one byte each."""
 
@@ -138,63 +144,10 @@ def scan_plan(
     return pa.Table.from_batches(batches, schema=wanted)
 
 
-def out_schema(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
-    """Return the schema of a scan: wanted columns, then the hidden ones asked for."""
-    kinds = {ACTION: pa.string(), VERSION: pa.int64(), ORDER: pa.int64()}
-    fields = [field.with_nullable(True) for field in schema]
-    return pa.schema([*fields, *(pa.field(name, kinds[name]) for name in extra)])
-
-
-@dataclass(frozen=True, slots=True)
-class FileToScan:
-    """One file of a scan; pickles to executors without pyiceberg."""
-
-    path: str
-    role: Role
-    rows: int
-    version: int | None
-    """Version of its rows, where they have none of their own."""
-
-
 def file_to_scan(plan: ScanPlan, file: FileEntry) -> FileToScan:
     """Return a file of a plan as a scan sees it."""
     version = file.sequence if file.role is Role.CHANGE else base_version(plan, file)
     return FileToScan(file.path, file.role, file.rows, version)
-
-
-def file_rows(
-    storage: Storage,
-    file: FileToScan,
-    schema: pa.Schema,
-    dead: Mask | None,
-    extra: Sequence[str],
-) -> Iterator[pa.RecordBatch]:
-    """Yield the live rows of one file with the hidden columns asked for."""
-    if not extra:
-        yield from scan_file(storage, file.path, schema, dead)
-        return
-    read = schema
-    if file.role is Role.CHANGE:
-        hidden = [pa.field(name, kind) for name, kind in _HIDDEN if name in {*extra, SEQ}]
-        read = pa.schema([*schema, *hidden])
-    wanted = out_schema(schema, extra)
-    for batch in scan_file(storage, file.path, read, dead):
-        columns = [batch.column(field.name) for field in wanted if field.name not in extra]
-        columns.extend(_extra_column(batch, file, name) for name in extra)
-        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
-
-
-_HIDDEN = ((ACTION, pa.string()), (ORDER, pa.int64()), (SEQ, pa.int64()))
-
-
-def _extra_column(batch: pa.RecordBatch, file: FileToScan, name: str) -> pa.Array:
-    if name == VERSION:
-        if file.role is Role.CHANGE:
-            return pc.fill_null(batch.column(SEQ), file.version)
-        return pa.repeat(pa.scalar(file.version, pa.int64()), batch.num_rows)
-    if file.role is Role.CHANGE:
-        return batch.column(name)
-    return pa.nulls(batch.num_rows, pa.string() if name == ACTION else pa.int64())
 
 
 def base_version(plan: ScanPlan, file: FileEntry) -> int | None:

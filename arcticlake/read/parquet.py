@@ -9,7 +9,7 @@ Touches data files, which it only reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,13 @@ import pyarrow.parquet as pq
 from arcticlake.errors import CorruptData
 from arcticlake.read.project import find_field, project
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.resolve.kernel import BaseKeys, ChangeKeys, resolve
+from arcticlake.resolve.kernel import KeysOfBase, KeysOfChange, resolve
+from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
+from arcticlake.tree.files import Role
 
 BATCH_ROWS = 128 * 1024
+VERSION = "_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +53,16 @@ class ResolveJob:
     changes: tuple[FileToResolve, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScanJob:
-    """Live rows of some files; pickles to executors."""
-
-    storage: Storage
-    schema: pa.Schema
-    """Wanted columns with field ids."""
-    paths: tuple[str, ...]
-    dead: Mapping[str, Mask] = field(default_factory=dict)
-
-
 def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:
     """Return the dead rows of every file of the group."""
     key = job.key_schema.names
     change_schema = pa.schema([*job.key_schema, *job.hidden_schema])
     changes = [
-        ChangeKeys(file.path, file.sequence, read_frame(job.storage, file.path, change_schema))
+        KeysOfChange(file.path, file.sequence, read_frame(job.storage, file.path, change_schema))
         for file in job.changes
     ]
     bases = [
-        BaseKeys(file.path, file.sequence, read_frame(job.storage, file.path, job.key_schema))
+        KeysOfBase(file.path, file.sequence, read_frame(job.storage, file.path, job.key_schema))
         for file in job.bases
     ]
     dead = resolve(bases, changes, key)
@@ -131,12 +123,6 @@ def _all_null(rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         )
 
 
-def scan_rows(job: ScanJob) -> Iterator[pa.RecordBatch]:
-    """Yield the live rows of the files, with the wanted columns."""
-    for path in job.paths:
-        yield from scan_file(job.storage, path, job.schema, job.dead.get(path))
-
-
 def scan_file(
     storage: Storage, path: str, schema: pa.Schema, dead: Mask | None
 ) -> Iterator[pa.RecordBatch]:
@@ -152,15 +138,54 @@ def scan_file(
             yield batch.filter(pa.array(alive))
 
 
-def keep_matching(batch: pa.RecordBatch, condition: pc.Expression | None) -> pa.RecordBatch:
-    """Return the rows of a batch that meet a condition."""
-    return batch if condition is None else batch.filter(condition)
+def out_schema(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
+    """Return the schema of a scan: wanted columns, then the hidden ones asked for."""
+    kinds = {ACTION: pa.string(), VERSION: pa.int64(), ORDER: pa.int64()}
+    fields = [field.with_nullable(True) for field in schema]
+    return pa.schema([*fields, *(pa.field(name, kinds[name]) for name in extra)])
 
 
-def count_rows(storage: Storage, paths: Sequence[str]) -> int:
-    """Return how many rows the files hold, from their footers."""
-    total = 0
-    for path in paths:
-        with open_file(storage, path) as file:
-            total += file.metadata.num_rows
-    return total
+@dataclass(frozen=True, slots=True)
+class FileToScan:
+    """One file of a scan; pickles to executors without pyiceberg."""
+
+    path: str
+    role: Role
+    rows: int
+    version: int | None
+    """Version of its rows, where they have none of their own."""
+
+
+def file_rows(
+    storage: Storage,
+    file: FileToScan,
+    schema: pa.Schema,
+    dead: Mask | None,
+    extra: Sequence[str],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the live rows of one file with the hidden columns asked for."""
+    if not extra:
+        yield from scan_file(storage, file.path, schema, dead)
+        return
+    read = schema
+    if file.role is Role.CHANGE:
+        hidden = [pa.field(name, kind) for name, kind in _HIDDEN if name in {*extra, SEQ}]
+        read = pa.schema([*schema, *hidden])
+    wanted = out_schema(schema, extra)
+    for batch in scan_file(storage, file.path, read, dead):
+        columns = [batch.column(field.name) for field in wanted if field.name not in extra]
+        columns.extend(_extra_column(batch, file, name) for name in extra)
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+_HIDDEN = ((ACTION, pa.string()), (ORDER, pa.int64()), (SEQ, pa.int64()))
+
+
+def _extra_column(batch: pa.RecordBatch, file: FileToScan, name: str) -> pa.Array:
+    if name == VERSION:
+        if file.role is Role.CHANGE:
+            return pc.fill_null(batch.column(SEQ), file.version)
+        return pa.repeat(pa.scalar(file.version, pa.int64()), batch.num_rows)
+    if file.role is Role.CHANGE:
+        return batch.column(name)
+    return pa.nulls(batch.num_rows, pa.string() if name == ACTION else pa.int64())

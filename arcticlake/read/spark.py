@@ -28,11 +28,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from arcticlake.read.arrow import VERSION, base_version, file_rows, file_to_scan, out_schema
-from arcticlake.read.parquet import ResolveJob, run_resolve
+from arcticlake.read.arrow import base_version, file_to_scan
+from arcticlake.read.parquet import VERSION, ResolveJob, file_rows, out_schema, run_resolve
 from arcticlake.read.plan import ScanPlan
 from arcticlake.resolve.bitmap import Mask, mask_of, words_of
-from arcticlake.table.change import ACTION, HIDDEN_FIELDS, ORDER, SEQ
+from arcticlake.table.change import ACTION, ORDER, SEQ
+from arcticlake.table.hidden import HIDDEN_FIELDS
 from arcticlake.table.storage import Storage, scheme_of
 from arcticlake.table.types import arrow_schema, spark_json
 from arcticlake.tree.files import FileEntry

@@ -26,7 +26,7 @@ _FILE, _ROW, _PLACE, _ALIVE = "__file", "__row", "__sequence", "__alive"
 
 
 @dataclass(frozen=True, slots=True)
-class BaseKeys:
+class KeysOfBase:
     """The key columns of one base file, rows in file order."""
 
     path: str
@@ -36,7 +36,7 @@ class BaseKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeKeys:
+class KeysOfChange:
     """Key, `_action`, `_order` and `_seq` columns of one change file, rows in file order."""
 
     path: str
@@ -46,7 +46,7 @@ class ChangeKeys:
 
 
 def resolve(
-    bases: Sequence[BaseKeys], changes: Sequence[ChangeKeys], key: Sequence[str]
+    bases: Sequence[KeysOfBase], changes: Sequence[KeysOfChange], key: Sequence[str]
 ) -> Mapping[str, Mask]:
     """Return for every file of the group which of its rows are dead."""
     dead = {file.path: np.zeros(file.rows.height, dtype=bool) for file in changes}
@@ -65,7 +65,7 @@ def resolve(
     return dead
 
 
-def _stack(changes: Sequence[ChangeKeys], key: Sequence[str]) -> pl.DataFrame:
+def _stack(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl.DataFrame:
     frames = [
         file.rows.select(
             *key,
@@ -81,9 +81,9 @@ def _stack(changes: Sequence[ChangeKeys], key: Sequence[str]) -> pl.DataFrame:
 
 
 def _meet(
-    file: BaseKeys,
+    file: KeysOfBase,
     winners: pl.DataFrame,
-    changes: Sequence[ChangeKeys],
+    changes: Sequence[KeysOfChange],
     key: Sequence[str],
     dead: dict[str, Mask],
 ) -> None:

@@ -36,7 +36,7 @@ from pyiceberg.transforms import IdentityTransform, parse_transform
 from sqlalchemy.exc import SQLAlchemyError
 
 from arcticlake.errors import CorruptData, InvalidRequest, NotFound, Unavailable
-from arcticlake.table.change import change_schema
+from arcticlake.table.hidden import change_schema
 from arcticlake.table.options import options_of_properties, options_to_properties, parse_options
 from arcticlake.table.spec import CHANGE_SUFFIX, PartitionTerm, TableSpec, check_name
 from arcticlake.table.storage import Storage, scheme_of, storage_of

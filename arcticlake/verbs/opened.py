@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.read.iceberg import load_positions
 from arcticlake.read.lookup import Lookup
-from arcticlake.table.change import ACTION, ORDER, SEQ, change_schema
+from arcticlake.table.change import ACTION, ORDER, SEQ
+from arcticlake.table.hidden import change_schema
 from arcticlake.table.iceberg import TablePair, load_pair, sync_change_schema
 from arcticlake.table.types import arrow_schema
 

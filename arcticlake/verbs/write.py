@@ -23,7 +23,7 @@ from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_base, append_changes
-from arcticlake.ingest.job import base_job, change_job
+from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.ingest.normalize import (
     cast_rows,
     changes_of,
@@ -35,7 +35,8 @@ from arcticlake.ingest.normalize import (
 )
 from arcticlake.ingest.parquet import Written, remove_files, write_in_threads
 from arcticlake.read.lookup import first_existing
-from arcticlake.table.change import Action, change_schema
+from arcticlake.table.change import Action
+from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.locate import locate_deletes, move_deletes

@@ -1,0 +1,55 @@
+"""How much there is: files, rows and bytes, and which change files still wait.
+
+A counter always says what it counts (PAC-08): base rows and change rows are never added up into a
+total, because neither of them, nor their sum, is the number of live rows.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from arcticlake.commit.history import View
+from arcticlake.tree.files import FileEntry
+
+_UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Some files together."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        files = f"{self.files} file" + ("" if self.files == 1 else "s")
+        rows = f"{self.rows:,} row" + ("" if self.rows == 1 else "s")
+        return f"{files} {rows} {readable_bytes(self.bytes)}"
+
+
+def measure(files: Iterable[FileEntry]) -> Amount:
+    """Return how much some files hold, by their manifest."""
+    listed = tuple(files)
+    return Amount(len(listed), sum(f.rows for f in listed), sum(f.bytes for f in listed))
+
+
+def is_pending(file: FileEntry, view: View) -> bool:
+    """Whether a change file is not merged into base yet."""
+    node = file.node
+    return not view.watermark.covers(file.partition, node.mask, node.index, file.sequence)
+
+
+def readable_bytes(size: int) -> str:
+    """Return a size as people write it; units are powers of 1024."""
+    amount = float(size)
+    for unit in _UNITS:
+        if amount < 1024 or unit == _UNITS[-1]:
+            break
+        amount /= 1024
+    if unit == "B" or amount >= 100:
+        return f"{amount:,.0f} {unit}"
+    return f"{amount:.1f} {unit}"
