@@ -1,7 +1,7 @@
 """Open a lake; then every table is one object with thin methods.
 
     lake = Lake.open("warehouse")
-    orders = lake.create_table("shop.orders", "order_id bigint, status string", primary_key="order_id")
+    orders = lake.create_table("shop.orders", "id bigint, status string", primary_key="id")
     orders.upsert(df)
     orders.read().show()
 
@@ -174,7 +174,6 @@ class Table:
         request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
         return reading.to_arrow(self._opened, request)
 
-
     def add_column(self, name: str, kind: str) -> None:
         """Add a column that may be NULL; rows written before read as NULL."""
         evolve.add_column(self._opened.pair(), name, kind)
@@ -206,7 +205,7 @@ def _sequence(value: str | Sequence[str] | None) -> Sequence[str]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _schema(schema: str | StructType | Schema, table: str) -> Schema:
+def _schema(schema: object, table: str) -> Schema:
     match schema:
         case str():
             return schema_from_ddl(schema)

@@ -158,17 +158,17 @@ def check_foreign(log: Log) -> None:
     for fact in log.change or ():
         if not fact.ours:
             message = (
-                f"table {log.table}: snapshot {fact.snapshot_id} of its change table was written by "
-                f"another program ({fact.operation}); the history is no longer known. Roll the "
+                f"table {log.table}: snapshot {fact.snapshot_id} of its change table was written "
+                f"by another program ({fact.operation}); the history is no longer known. Roll the "
                 f"change table back to the snapshot before it, then run verify()"
             )
             raise CorruptData(message)
     for fact in log.base:
         if not fact.ours and fact.mixed_before:
             message = (
-                f"table {log.table}: base snapshot {fact.snapshot_id} is a dynamic INSERT OVERWRITE "
-                f"by another engine; it replaced only files of one tree depth, so old rows stand "
-                f"beside new ones. Roll the base table back to the snapshot before it and use "
+                f"table {log.table}: base snapshot {fact.snapshot_id} is a dynamic INSERT "
+                f"OVERWRITE by another engine; it replaced only files of one tree depth, so old rows "
+                f"stand beside new ones. Roll the base table back to the snapshot before it and use "
                 f"overwrite(df) of Arctic instead"
             )
             raise CorruptData(message)
@@ -224,9 +224,7 @@ def _check_known(log: Log, known: Sequence[Version], at: int) -> None:
     raise NotFound(message)
 
 
-def _choose_base(
-    log: Log, markers: Mapping[int, int], at: int | None
-) -> SnapshotFact | None:
+def _choose_base(log: Log, markers: Mapping[int, int], at: int | None) -> SnapshotFact | None:
     """Return the newest base snapshot that contains nothing above the version."""
     chosen: SnapshotFact | None = None
     contained = 0

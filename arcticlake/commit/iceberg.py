@@ -30,7 +30,6 @@ from pyiceberg.manifest import (
     ManifestContent,
     ManifestEntry,
     ManifestFile,
-    ManifestWriterV2,
     read_manifest_list,
     write_manifest_list,
 )
@@ -49,6 +48,7 @@ from arcticlake.commit.manifests import (
     Key,
     ManifestPlan,
     WeightedCache,
+    WideManifestWriter,
     in_parts,
     new_entries,
     plan_manifests,
@@ -227,7 +227,7 @@ def _write(
 
     def write(key: Key, entries: Iterable[ManifestEntry]) -> ManifestFile:
         path = place(f"{commit_id}-{snapshot_id}-m{next(numbers)}.avro")
-        kind = ManifestWriterV2 if key[1] == ManifestContent.DATA else DeleteManifestWriter
+        kind = WideManifestWriter if key[1] == ManifestContent.DATA else DeleteManifestWriter
         spec, output = specs[key[0]], table.io.new_output(path)
         schema = schema_of(spec, (metadata.schema(), *reversed(metadata.schemas)))
         with kind(spec, schema, output, snapshot_id, codec) as writer:  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def data_files(
             file_path=file.path,
             file_format=FileFormat.PARQUET,
             partition=Record(*file.partition, *bucket),
-            file_size_in_bytes=file.bytes,
+            file_size_in_bytes=file.size,
             sort_order_id=None,
             equality_ids=None,
             key_metadata=None,
@@ -122,7 +122,7 @@ def append_base(
     rows = sum(file.rows for file in written)
     commit_id = uuid4().hex
 
-    def decide(base: Table) -> SnapshotChange:
+    def decide(_: Table) -> SnapshotChange:
         mark_all(load_pair(catalog, name))
         state = load_state(load_pair(catalog, name))
         check(state)
@@ -177,7 +177,9 @@ def mark(pair: TablePair, base_snapshot_id: int, summary: Mapping[str, str]) -> 
     def decide(table: Table) -> SnapshotChange | Done:
         return marker if _marker(table, base_snapshot_id) is None else Done()
 
-    version = _marker(commit(lambda: catalog.load_table(name), decide, uuid4().hex), base_snapshot_id)
+    version = _marker(
+        commit(lambda: catalog.load_table(name), decide, uuid4().hex), base_snapshot_id
+    )
     if version is None:
         message = f"table {pair.spec.name}: the marker of base snapshot {base_snapshot_id} is gone"
         raise InternalError(message)
@@ -186,7 +188,9 @@ def mark(pair: TablePair, base_snapshot_id: int, summary: Mapping[str, str]) -> 
 
 def _marker(table: Table, base_snapshot_id: int) -> int | None:
     for snapshot in table.metadata.snapshots:
-        named = snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
+        named = (
+            snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
+        )
         if named == str(base_snapshot_id):
             return snapshot.sequence_number
     return None

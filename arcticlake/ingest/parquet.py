@@ -41,7 +41,7 @@ from arcticlake.tree.hash import key_hash
 from arcticlake.tree.node import Node
 
 ROW_GROUP_BYTES = 64 * 2**20
-"""Arrow bytes of a row group: about 10 MB on disk, enough to compress well, small enough to skip."""
+"""Arrow bytes of a row group: some 10 MB on disk, enough to compress well and to skip."""
 THREADS_ROWS_MIN = 20_000
 """Fewer rows than this are written by one thread."""
 BUFFER_BYTES_MAX = 256 * 2**20
@@ -56,7 +56,7 @@ class WrittenFile:
     partition: tuple[object, ...]
     node: Node
     rows: int
-    bytes: int
+    size: int
     footer: bytes
     """The pickled Parquet metadata, for the statistics of the manifest."""
 
@@ -171,9 +171,7 @@ class TreeWriter:
         leaf.sink.close()
         leaf.writer, leaf.sink = None, None
         self._finished.append(
-            WrittenFile(
-                leaf.path, leaf.partition, leaf.node, leaf.rows, size, pickle.dumps(footer)
-            )
+            WrittenFile(leaf.path, leaf.partition, leaf.node, leaf.rows, size, pickle.dumps(footer))
         )
 
     def _split(self, leaf: _LeafFile) -> None:
@@ -190,8 +188,11 @@ class TreeWriter:
             self._keys.append(frame)
 
     def _repeated_key(self) -> str | None:
-        """Tell of a key that came twice; keys of all leaves are compared, since a key may stand
-        in two partitions, or in a leaf and in the child it was split into."""
+        """Tell of a key that came twice.
+
+        Keys of all leaves are compared, since a key may stand in two partitions, or in a leaf and
+        in the child it was split into.
+        """
         if not self._keys:
             return None
         keys = pl.concat(self._keys)
@@ -200,7 +201,9 @@ class TreeWriter:
         row = keys.filter(keys.is_duplicated()).row(0, named=True)
         shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
         ordered = len(self.job.unique) > len(self.job.key)
-        advice = "their order is equal" if ordered else "give order_by, or keep one row for each key"
+        advice = (
+            "their order is equal" if ordered else "give order_by, or keep one row for each key"
+        )
         return f"the key {shown} comes twice in the rows; {advice}"
 
 

@@ -55,7 +55,10 @@ def _by_partition(
         yield (), rows
         return
     values = pl.DataFrame(
-        {str(number): pl.from_arrow(partition_values(rows, term)) for number, term in enumerate(terms)}
+        {
+            str(number): pl.from_arrow(partition_values(rows, term))
+            for number, term in enumerate(terms)
+        }
     )
     groups = values.with_row_index("row").group_by(values.columns, maintain_order=True)
     chosen = groups.agg(pl.col("row"))
@@ -66,9 +69,7 @@ def _by_partition(
         yield tuple(partition), rows.take(pa.array(indices, pa.int64()))
 
 
-def _by_number(
-    rows: pa.Table, numbers: npt.NDArray[np.int32]
-) -> Iterator[tuple[int, pa.Table]]:
+def _by_number(rows: pa.Table, numbers: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows by their leaf's number: one stable sort, then slices."""
     first = int(numbers[0])
     if (numbers == first).all():

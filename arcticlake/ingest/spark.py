@@ -30,8 +30,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from arcticlake.errors import InvalidRequest
+from arcticlake.ingest.job import WriteJob
 from arcticlake.ingest.normalize import ColumnPlan, plan_columns, spare_columns
-from arcticlake.ingest.parquet import WriteJob, Written, write_batches
+from arcticlake.ingest.parquet import Written, write_batches
 from arcticlake.ingest.route import Route, plan_route
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
 from arcticlake.table.spec import TableSpec
@@ -59,13 +60,13 @@ def is_small(frame: DataFrame) -> bool:
     view = f"arctic_size_{uuid4().hex}"
     frame.createOrReplaceTempView(view)
     try:
-        plan = frame.sparkSession.sql(f"EXPLAIN COST SELECT * FROM {view}").first()
+        plan = frame.sparkSession.sql(f"EXPLAIN COST TABLE {view}").first()
     finally:
         frame.sparkSession.catalog.dropTempView(view)
     found = _SIZE.search(str(plan[0])) if plan is not None else None
     if found is None or found["unit"] not in _UNITS:
         return False
-    return float(found["number"]) * _UNITS[found["unit"]] <= SMALL_BYTES
+    return bool(float(found["number"]) * _UNITS[found["unit"]] <= SMALL_BYTES)
 
 
 def project_rows(frame: DataFrame, spec: TableSpec) -> DataFrame:
@@ -93,9 +94,7 @@ def project_changes(
 
 def project_deletes(frame: DataFrame, spec: TableSpec) -> DataFrame:
     """Return a frame of keys as deletes; columns that it lacks are null."""
-    plan = plan_columns(
-        _arrow(frame), arrow_schema(spec.schema), table=spec.name, partial=True
-    )
+    plan = plan_columns(_arrow(frame), arrow_schema(spec.schema), table=spec.name, partial=True)
     missing = [name for name in spec.key if name not in plan.targets]
     if missing:
         message = f"table {spec.name}: the rows lack key column {', '.join(missing)}"
@@ -112,9 +111,9 @@ def _business(plan: ColumnPlan, spec: TableSpec) -> list[Column]:
     sources = dict(zip(plan.targets, plan.sources, strict=True))
     wanted = StructType.fromJson(spark_json(spec.schema))
     return [
-        (
-            F.col(f"`{sources[field.name]}`") if field.name in sources else F.lit(None)
-        ).cast(field.dataType).alias(field.name)
+        (F.col(f"`{sources[field.name]}`") if field.name in sources else F.lit(None))
+        .cast(field.dataType)
+        .alias(field.name)
         for field in wanted.fields
     ]
 
@@ -220,6 +219,8 @@ def _writer(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = write_batches(batches, job)
-        yield pa.RecordBatch.from_pydict({"written": pa.array([pickle.dumps(written)], pa.binary())})
+        yield pa.RecordBatch.from_pydict(
+            {"written": pa.array([pickle.dumps(written)], pa.binary())}
+        )
 
     return run

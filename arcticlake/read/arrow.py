@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,7 +37,7 @@ from arcticlake.tree.files import FileEntry, Role
 CACHE_ROWS_MAX = 256 * 2**20
 """Rows whose masks are kept, at one byte each."""
 
-Positions = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+Positions = Mapping[str, npt.NDArray[np.int64]]
 
 
 class _Cache:
@@ -107,7 +108,9 @@ def run_jobs(jobs: Sequence[ResolveJob]) -> dict[str, Mask]:
 
 def _resolve_cached(job: ResolveJob) -> Mapping[str, Mask]:
     identity = (
-        tuple((f.path, f.sequence, 0 if f.positions is None else len(f.positions)) for f in job.bases),
+        tuple(
+            (f.path, f.sequence, 0 if f.positions is None else len(f.positions)) for f in job.bases
+        ),
         tuple((f.path, f.sequence) for f in job.changes),
     )
     found = _RESOLVED.find(identity)
@@ -126,7 +129,7 @@ def scan_plan(
     condition: pc.Expression | None,
     extra: Sequence[str] = (),
 ) -> pa.Table:
-    """Return the live rows of a plan; `extra` names hidden columns to add (`_version` and so on)."""
+    """Return the live rows of a plan; `extra` names hidden columns to add, such as `_version`."""
     files = [*plan.bases, *plan.changes]
 
     def read(file: FileEntry) -> list[pa.RecordBatch]:

@@ -76,7 +76,9 @@ def find_rows(lookup: Lookup, keys: pl.DataFrame, columns: Sequence[str]) -> pl.
     return pl.concat(found)
 
 
-def first_existing(lookup: Lookup, written: Sequence[tuple[str, tuple[object, ...], Node]]) -> str | None:
+def first_existing(
+    lookup: Lookup, written: Sequence[tuple[str, tuple[object, ...], Node]]
+) -> str | None:
     """Return a key of freshly written files that exists in the table already, as text.
 
     `written` is (path, partition, node) of each new file; they are compared subtree by subtree.

@@ -26,6 +26,7 @@ from pyiceberg.expressions import (
     And,
     BooleanExpression,
     Or,
+    Reference,
     UnboundPredicate,
 )
 from pyiceberg.expressions.visitors import (
@@ -93,9 +94,9 @@ class Pruning:
     """A condition in the three forms that files are judged by."""
 
     schema: Schema
-    whole: BooleanExpression = AlwaysTrue()
+    whole: BooleanExpression
     """Every term, for the metrics of files to scan."""
-    on_key: BooleanExpression = AlwaysTrue()
+    on_key: BooleanExpression
     """Only terms on key columns, for the metrics of any file."""
     specs: Mapping[tuple[Role, int], PartitionSpec] = field(default_factory=dict)
     """The partition specs of both tables by id, for partition and bucket values."""
@@ -144,9 +145,7 @@ def _merged(file: FileEntry, view: View) -> bool:
     return view.watermark.covers(file.partition, node.mask, node.index, file.sequence)
 
 
-def _groups(
-    bases: Sequence[FileEntry], pending: Sequence[FileEntry]
-) -> tuple[ResolveGroup, ...]:
+def _groups(bases: Sequence[FileEntry], pending: Sequence[FileEntry]) -> tuple[ResolveGroup, ...]:
     changes = set(pending)
     groups = []
     for (partition, node), members in lineal_groups([*bases, *pending]).items():
@@ -199,8 +198,8 @@ def bounds_of(files: Sequence[FileEntry]) -> tuple[Bounds, Bounds]:
     lowers = zip(*(file.key_lower for file in files), strict=True)
     uppers = zip(*(file.key_upper for file in files), strict=True)
     return (
-        tuple(None if None in column else min(column) for column in lowers),  # type: ignore[type-var]
-        tuple(None if None in column else max(column) for column in uppers),  # type: ignore[type-var]
+        tuple(None if None in column else min(column) for column in lowers),
+        tuple(None if None in column else max(column) for column in uppers),
     )
 
 
@@ -211,7 +210,7 @@ def only_on(condition: BooleanExpression, names: frozenset[str]) -> BooleanExpre
             return And(only_on(left, names), only_on(right, names))
         case Or(left=left, right=right):
             return Or(only_on(left, names), only_on(right, names))
-        case UnboundPredicate() if condition.term.name in names:
+        case UnboundPredicate(term=Reference(name=name)) if name in names:
             return condition
     return AlwaysTrue() if not isinstance(condition, AlwaysFalse) else condition
 

@@ -60,9 +60,7 @@ def _shape(array: pa.Array, found: pa.Field, wanted: pa.Field) -> pa.Array:
     if pa.types.is_map(kind) and pa.types.is_map(array.type):
         keys = _shape(array.keys, found.type.key_field, kind.key_field)
         items = _shape(array.items, found.type.item_field, kind.item_field)
-        return pa.MapArray.from_arrays(
-            _offsets(array), keys, items, type=kind, mask=_mask(array)
-        )
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=kind, mask=_mask(array))
     if pa.types.is_list(kind) and _is_any_list(array.type):
         values = _shape(array.values, found.type.value_field, kind.value_field)
         return pa.ListArray.from_arrays(
@@ -72,7 +70,7 @@ def _shape(array: pa.Array, found: pa.Field, wanted: pa.Field) -> pa.Array:
 
 
 def _is_any_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _shape_struct(array: pa.Array, found: pa.Field, wanted: pa.Field) -> pa.Array:

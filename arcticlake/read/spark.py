@@ -125,7 +125,9 @@ def _without_dead(
         pa.table(
             {
                 _FILE: pa.array([_name(file) for file in files], pa.string()),
-                _WORDS: pa.array([words_of(dead[file.path]) for file in files], pa.list_(pa.int64())),
+                _WORDS: pa.array(
+                    [words_of(dead[file.path]) for file in files], pa.list_(pa.int64())
+                ),
             }
         )
     )
@@ -215,10 +217,7 @@ def _scan_by_tasks(
     packed = {
         file.path: words_of(scan.dead[file.path]) for file in files if _has_dead(file, scan.dead)
     }
-    tasks = [
-        pickle.dumps((file_to_scan(plan, file), packed.get(file.path)))
-        for file in files
-    ]
+    tasks = [pickle.dumps((file_to_scan(plan, file), packed.get(file.path))) for file in files]
     storage, extra = scan.storage, scan.extra
     wanted = out_schema(schema, extra)
 

@@ -39,7 +39,7 @@ _TRAVEL = re.compile(
     re.IGNORECASE,
 )
 # Words that Spark does not take as an alias, and that sqlglot takes for names.
-_NOT_AN_ALIAS = frozenset({"anti", "semi", "minus", "setminus"})
+_NOT_AN_ALIAS = frozenset({"anti", "semi", "setminus"})
 # Statement → its words, and what to do instead.
 _INSTEAD: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Insert: ("INSERT INTO", "use lake.table({name!r}).insert(df) or .upsert(df)"),

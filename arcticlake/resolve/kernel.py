@@ -60,8 +60,8 @@ def resolve(
         mask = np.ones(file.rows.height, dtype=bool)
         mask[alive[_ROW].to_numpy()] = False
         dead[file.path] = mask
-    for file in bases:
-        _meet(file, winners, changes, key, dead)
+    for base in bases:
+        _meet(base, winners, changes, key, dead)
     return dead
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,10 +109,8 @@ def create_pair(
 ) -> TablePair:
     """Create both tables; the base table last, because it is what exists."""
     namespace = spec.name.partition(".")[0]
-    try:
+    with suppress(NamespaceAlreadyExistsError):
         catalog.create_namespace(namespace)
-    except NamespaceAlreadyExistsError:
-        pass
     if spec.keyed:
         _create_change(catalog, spec)
     properties = {
@@ -174,7 +173,7 @@ def _set_schema(table: Table, schema: Schema) -> None:
     table.catalog.commit_table(
         table,
         (AssertTableUUID(uuid=table.metadata.table_uuid),),
-        (AddSchemaUpdate(schema=wanted), SetCurrentSchemaUpdate(schema_id=-1)),
+        (AddSchemaUpdate(schema=wanted), SetCurrentSchemaUpdate.model_validate({"schema-id": -1})),
     )
 
 
@@ -185,10 +184,9 @@ def sync_change_schema(pair: TablePair) -> TablePair:
     wanted = change_schema(pair.spec.schema, pair.spec.key_ids)
     if pair.change.schema().as_struct() == wanted.as_struct():
         return pair
-    try:
+    # Somebody else may be faster with the same repair; otherwise the next writer does it.
+    with suppress(CommitFailedException):
         _set_schema(pair.change, wanted)
-    except CommitFailedException:
-        pass  # somebody else was faster with the same repair, or the next writer will do it
     return load_pair(pair.base.catalog, pair.spec.name)
 
 
@@ -282,13 +280,13 @@ def _parse_ids(text: str) -> tuple[int, ...]:
 
 def table_names(catalog: Catalog) -> list[str]:
     """Return the names of all Arctic tables of a catalog."""
-    found = []
-    for namespace in catalog.list_namespaces():
-        names = [".".join(identifier) for identifier in catalog.list_tables(namespace)]
-        for name in names:
-            if name.count(".") == 1 and not name.endswith(CHANGE_SUFFIX) and is_ours(catalog, name):
-                found.append(name)
-    return sorted(found)
+    names = [
+        ".".join(identifier)
+        for namespace in catalog.list_namespaces()
+        for identifier in catalog.list_tables(namespace)
+    ]
+    mine = [name for name in names if name.count(".") == 1 and not name.endswith(CHANGE_SUFFIX)]
+    return sorted(name for name in mine if is_ours(catalog, name))
 
 
 def is_ours(catalog: Catalog, name: str) -> bool:

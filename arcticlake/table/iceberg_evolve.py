@@ -97,9 +97,7 @@ def set_options(pair: TablePair, options: Mapping[str, object]) -> None:
     """Change options; those not named stay as they are."""
     name = pair.spec.name
     if "initial-nodes" in options:
-        message = (
-            f"table {name}: initial-nodes is fixed when a table is created; the tree grows by itself"
-        )
+        message = f"table {name}: initial-nodes is fixed at creation; the tree grows by itself"
         raise InvalidRequest(message)
     parse_options({**options_of_properties(pair.base.properties), **options}, table=name)
     with pair.base.transaction() as transaction:

@@ -105,7 +105,7 @@ class Options:
         default=64 * 2**20,
         written="64MB",
         parse=parse_positive_size,
-        sentence="How much one leaf may take in one commit; beyond it, its rows go to its children.",
+        sentence="How much a leaf may take in one commit; further rows go to its children.",
     )
     locate: bool = _option(  # type: ignore[assignment]
         "locate",

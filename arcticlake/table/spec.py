@@ -35,6 +35,7 @@ from pyiceberg.types import (
     DecimalType,
     DoubleType,
     FloatType,
+    IcebergType,
     IntegerType,
     LongType,
     NestedField,
@@ -60,7 +61,7 @@ _KEY_TYPES = (
     DecimalType,
     BinaryType,
 )
-_KEY_REFUSALS = {
+_KEY_REFUSALS: Mapping[type[IcebergType], str] = {
     BooleanType: "two values cannot spread rows over a tree, and Iceberg cannot bucket them",
     FloatType: "equal-looking floats differ in their bits; use a decimal or a bigint",
     DoubleType: "equal-looking doubles differ in their bits; use a decimal or a bigint",
@@ -70,7 +71,7 @@ _TERM = re.compile(
     r"\s*(?:(?P<transform>\w+)\s*\(\s*(?P<inner>`[^`]+`|[^,()]+?)\s*(?:,\s*(?P<width>\d+)\s*)?\)"
     r"|(?P<column>`[^`]+`|[^()]+?))\s*"
 )
-_TIME_TRANSFORMS: Mapping[str, tuple[Transform, str]] = {
+_TIME_TRANSFORMS: Mapping[str, tuple[Transform[object, int], str]] = {
     "year": (YearTransform(), "year"),
     "month": (MonthTransform(), "month"),
     "day": (DayTransform(), "day"),

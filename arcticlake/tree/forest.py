@@ -50,12 +50,13 @@ class Tree:
     def route(self, hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return for every hash the number of its leaf."""
         table = self._leaf_of_index
-        return table[hashes & np.int32(len(table) - 1)]
+        routed: npt.NDArray[np.int32] = table[hashes & np.int32(len(table) - 1)]
+        return routed
 
     def leaf(self, key_hash: int) -> Node:
         """Return the leaf of one hash."""
         table = self._leaf_of_index
-        return self.leaves[table[key_hash & (len(table) - 1)]]
+        return self.leaves[int(table[key_hash & (len(table) - 1)])]
 
 
 @dataclass(frozen=True)

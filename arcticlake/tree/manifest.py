@@ -45,7 +45,7 @@ def file_entries(
 ) -> list[FileEntry]:
     """Return the planner's description of every live data file."""
     readings = {
-        spec_id: _plan_reading(iceberg_spec, spec, role)
+        spec_id: _plan_reading(iceberg_spec, spec)
         for spec_id, iceberg_spec in iceberg_specs.items()
     }
     key_types = _types(spec, spec.key_ids)
@@ -87,7 +87,7 @@ def _types(spec: TableSpec, ids: Sequence[int]) -> list[tuple[int, PrimitiveType
     return [(field_id, kind) for field_id, kind in kinds if isinstance(kind, PrimitiveType)]
 
 
-def _plan_reading(iceberg_spec: PartitionSpec, spec: TableSpec, role: Role) -> _Reading | None:
+def _plan_reading(iceberg_spec: PartitionSpec, spec: TableSpec) -> _Reading | None:
     places = {
         (field.source_id, str(field.transform)): place
         for place, field in enumerate(iceberg_spec.fields)

@@ -33,16 +33,16 @@ def hash_column(key: Column, kind: IcebergType) -> Column:
     """Return the low 30 bits of the key's hash as an int column."""
     match kind:
         case LongType() | TimestampType() | TimestamptzType():
-            hashed = F.hash(F.lit(HASHES_TO_ZERO), key)
+            hashed: Column = F.hash(F.lit(HASHES_TO_ZERO), key)
         case IntegerType():
             hashed = F.hash(F.lit(HASHES_TO_ZERO), key.cast("bigint"))
         case DateType():
             hashed = F.hash(F.lit(HASHES_TO_ZERO), F.unix_date(key).cast("bigint"))
         case _:
-            return _hash_in_python(key)
+            # Spark's stubs do not know arrow_udf yet.
+            hashed = F.arrow_udf(_hash_in_python, SparkInteger())(key)  # type: ignore[attr-defined]
     return hashed.bitwiseAND(F.lit(HASH_BUCKETS - 1))
 
 
-@F.arrow_udf(SparkInteger())
 def _hash_in_python(key: pa.Array) -> pa.Array:
     return pa.array(key_hash(key), pa.int32())

@@ -56,9 +56,7 @@ def locate_deletes(lookup: Lookup, rows: pa.Table) -> pa.Table:
 
 
 def _differ(sources: list[str]) -> pl.Expr:
-    return pl.any_horizontal(
-        pl.col(name).ne_missing(pl.col(f"next_{name}")) for name in sources
-    )
+    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"next_{name}")) for name in sources)
 
 
 def _frame(rows: pa.Table) -> pl.DataFrame:

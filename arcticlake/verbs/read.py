@@ -19,12 +19,12 @@ from arcticlake.commit.history import check_one_of, version_at, versions
 from arcticlake.commit.iceberg_state import TableState, load_log, load_state
 from arcticlake.errors import InvalidRequest, NotFound
 from arcticlake.read.arrow import extra_columns, resolve_jobs, run_jobs, scan_plan
+from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.read.iceberg import arrow_condition, load_positions
 from arcticlake.read.parquet import ResolveJob
-from arcticlake.read.plan import Pruning, ReadMode, ScanPlan, only_on, parse_mode, plan_scan
+from arcticlake.read.plan import Pruning, ScanPlan, only_on, parse_mode, plan_scan
 from arcticlake.read.spark import SparkScan, frame_of, jvm_can_read, run_jobs_on_spark
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.table.iceberg import TablePair
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
@@ -145,7 +145,9 @@ def parse_moment(moment: str | datetime, *, table: str) -> int:
         try:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError:
-            message = f"table {table}: timestamp {moment!r} is not ISO 8601, such as 2026-11-15T12:00:00Z"
+            message = (
+                f"table {table}: timestamp {moment!r} is not ISO 8601, such as 2026-11-15T12:00:00Z"
+            )
             raise InvalidRequest(message) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -17,7 +17,7 @@ from arcticlake.verbs.read import ReadRequest, to_spark
 
 
 def run_sql(catalog: Catalog, session: Callable[[], SparkSession], text: str) -> DataFrame:
-    """Run a statement; names of Arctic tables stand for their newest state, or the one asked for."""
+    """Run a statement; an Arctic table's name stands for its newest state, or the one asked for."""
     plan = plan_sql(text, lambda name: is_ours(catalog, name))
     frames = {
         placeholder: to_spark(
@@ -26,4 +26,6 @@ def run_sql(catalog: Catalog, session: Callable[[], SparkSession], text: str) ->
         )
         for placeholder, request in plan.tables.items()
     }
-    return session().sql(plan.text, **frames) if frames else session().sql(text)
+    if not frames:
+        return session().sql(text)
+    return session().sql(plan.text, args=None, **frames)

@@ -23,7 +23,6 @@ from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_base, append_changes
-from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.ingest.normalize import (
     cast_rows,
     changes_of,
@@ -34,6 +33,7 @@ from arcticlake.ingest.normalize import (
     spare_columns,
 )
 from arcticlake.ingest.parquet import Written, remove_files, write_in_threads
+from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.read.lookup import first_existing
 from arcticlake.table.change import Action
 from arcticlake.table.hidden import change_schema
@@ -219,9 +219,7 @@ def _write_moves(state: TableState, rows: pa.Table) -> Written:
     pair = state.pair
     assert pair.change is not None
     moves = move_deletes(lookup_in(state), rows, _change_schema(pair.spec))
-    job = change_job(
-        pair.spec, pair.change.location(), pair.storage, state.forest, ordered=False
-    )
+    job = change_job(pair.spec, pair.change.location(), pair.storage, state.forest, ordered=False)
     return write_in_threads(moves, replace(job, unique=()), os.cpu_count() or 1)
 
 
@@ -258,6 +256,6 @@ def _locate_advice(spec: TableSpec) -> str:
     return (
         f"table {spec.name} is partitioned by {sources}, which is not all in its primary key "
         f"({', '.join(spec.key)}): the old partition of an updated row is not known from its key. "
-        "Use upsert(..., locate=True) or the option locate=true to look it up, or put the partition "
-        "column into the primary key"
+        "Use upsert(..., locate=True) or the option locate=true to look it up, or put the "
+        "partition column into the primary key"
     )
