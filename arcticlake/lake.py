@@ -40,6 +40,7 @@ from arcticlake.verbs import read as reading
 from arcticlake.verbs import write as writing
 from arcticlake.verbs.opened import Opened
 from arcticlake.verbs.read import ReadRequest
+from arcticlake.verbs.sql import run_sql
 from arcticlake.verbs.write import UpsertRequest
 
 
@@ -104,6 +105,10 @@ class Lake:
     def tables(self) -> list[str]:
         """Return the names of all Arctic tables."""
         return table_names(self.catalog)
+
+    def sql(self, text: str) -> DataFrame:
+        """Run Spark SQL; every named Arctic table is planned afresh, all else stays Spark's."""
+        return run_sql(self.catalog, lambda: self.spark, text)
 
     def drop_table(self, name: str, *, purge: bool = False) -> None:
         """Drop a table; its files stay unless `purge` is set."""

@@ -38,8 +38,12 @@ VERBS_BANNED = {
 }
 # Outside module -> which of our files may import it, and what the others do instead.
 OUTSIDE = {
-    "pyspark": (r"(.*/)?spark\w*\.py", "move it to a spark.py and pass values"),
-    "pyiceberg.catalog": (r".*/iceberg\w*\.py", "move it to an iceberg.py and pass values"),
+    # lake.py and verbs/ wire the stages together: they pass sessions and catalogs on by name.
+    "pyspark": (r"(.*/)?spark\w*\.py|lake\.py|verbs/.*", "move it to a spark.py and pass values"),
+    "pyiceberg.catalog": (
+        r".*/iceberg\w*\.py|lake\.py|verbs/.*",
+        "move it to an iceberg.py and pass values",
+    ),
     "pyiceberg.table": (r".*/iceberg\w*\.py", "move it to an iceberg.py and pass values"),
     "pyiceberg.io": (r".*/iceberg\w*\.py", "move it to an iceberg.py and pass values"),
     "pyarrow.parquet": (r".*/parquet\w*\.py", "move it to a parquet.py and pass tables"),
@@ -47,11 +51,16 @@ OUTSIDE = {
     "typer": (r"cli/.*", "return a value; cli/ shows it"),
     "click": (r"cli/.*", "return a value; cli/ shows it"),
     "rich": (r"cli/.*", "return a value; cli/ shows it"),
-    "sqlglot": (r"table/ddl\.py|read/condition\.py|read/sql\.py", "parse text in one of these"),
+    "sqlglot": (
+        r"table/ddl\.py|read/(condition|literal|predicate|sql)\.py",
+        "parse text in one of these",
+    ),
 }
 PARQUET_CALLS = {"read_parquet", "scan_parquet", "write_parquet", "sink_parquet"}
-SHELL = re.compile(r"(.*/)?spark\w*\.py|.*/(iceberg|parquet)\w*\.py|lake\.py|cli/.*")
-SHELL_MODULE = re.compile(r"arcticlake\.((\w+\.)?spark\w*|\w+\.(iceberg|parquet)\w*|lake|cli)\b")
+SHELL = re.compile(r"(.*/)?spark\w*\.py|.*/(iceberg|parquet)\w*\.py|lake\.py|verbs/.*|cli/.*")
+SHELL_MODULE = re.compile(
+    r"arcticlake\.((\w+\.)?spark\w*|\w+\.(iceberg|parquet)\w*|lake|verbs|cli)\b"
+)
 CLOCKS = re.compile(
     r"time\.(time|time_ns|monotonic|monotonic_ns|perf_counter|sleep|gmtime|localtime)"
     r"|(datetime\.)?(datetime|date)\.(now|utcnow|today)"

@@ -167,9 +167,9 @@ def check_foreign(log: Log) -> None:
         if not fact.ours and fact.mixed_before:
             message = (
                 f"table {log.table}: base snapshot {fact.snapshot_id} is a dynamic INSERT "
-                f"OVERWRITE by another engine; it replaced only files of one tree depth, so old rows "
-                f"stand beside new ones. Roll the base table back to the snapshot before it and use "
-                f"overwrite(df) of Arctic instead"
+                "OVERWRITE by another engine; it replaced only files of one tree depth, so old "
+                "rows stand beside new ones. Roll the base table back to the snapshot before it, "
+                "and use overwrite(df) of Arctic instead"
             )
             raise CorruptData(message)
 

@@ -64,12 +64,22 @@ class _Cache:
             while self._rows > CACHE_ROWS_MAX:
                 self._rows -= _rows(self._kept.popitem(last=False)[1])
 
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._rows = 0
+
 
 def _rows(dead: Mapping[str, Mask]) -> int:
     return sum(len(mask) for mask in dead.values())
 
 
 _RESOLVED = _Cache()
+
+
+def forget_resolved() -> None:
+    """Drop all cached resolutions; reads after this start cold."""
+    _RESOLVED.clear()
 
 
 def resolve_jobs(

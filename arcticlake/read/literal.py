@@ -144,6 +144,9 @@ def _place_whole(value: Constant, kind: IntegerType | LongType) -> Place | None:
     digits = 20 if isinstance(kind, LongType) else 10
     if not _is_number(value) or not _fits_decimal(value, digits, 0):
         return None
+    assert isinstance(value, int | float | Decimal)
+    if not LongType.min <= value <= LongType.max:
+        return None  # against such a literal Spark takes `<` and `>` for true even on NULL
     return _on_grid(value, 1, lower, upper)
 
 

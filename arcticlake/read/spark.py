@@ -20,7 +20,6 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyspark.errors import PySparkException
@@ -31,7 +30,7 @@ from pyspark.sql.types import StructType
 from arcticlake.read.arrow import base_version, file_to_scan
 from arcticlake.read.parquet import VERSION, ResolveJob, file_rows, out_schema, run_resolve
 from arcticlake.read.plan import ScanPlan
-from arcticlake.resolve.bitmap import Mask, mask_of, words_of
+from arcticlake.resolve.bitmap import Mask, Words, mask_of, words_of
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import HIDDEN_FIELDS
 from arcticlake.table.storage import Storage, scheme_of
@@ -252,7 +251,7 @@ def run_jobs_on_spark(spark: SparkSession, jobs: Sequence[ResolveJob]) -> dict[s
     frame = spark.createDataFrame(tasks).repartition(len(jobs))
     found: dict[str, Mask] = {}
     for row in frame.mapInArrow(run, "dead binary").collect():
-        answer: dict[str, tuple[np.ndarray, int]] = pickle.loads(row[0])  # noqa: S301 # type: ignore[type-arg]
+        answer: dict[str, tuple[Words, int]] = pickle.loads(row[0])  # noqa: S301 - our tasks
         found |= {path: mask_of(words, rows) for path, (words, rows) in answer.items()}
     return found
 

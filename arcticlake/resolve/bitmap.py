@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 Mask = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.int64]
 
 
-def words_of(dead: Mask) -> npt.NDArray[np.int64]:
+def words_of(dead: Mask) -> Words:
     """Return the bits of a mask as 64-bit words, lowest row first."""
     packed = np.packbits(dead, bitorder="little")
     padding = -len(packed) % 8
@@ -22,7 +23,7 @@ def words_of(dead: Mask) -> npt.NDArray[np.int64]:
     return packed.view(np.int64)
 
 
-def mask_of(words: npt.NDArray[np.int64], rows: int) -> Mask:
+def mask_of(words: Words, rows: int) -> Mask:
     """Return the mask of a file with this many rows; the reverse of `words_of`."""
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     return bits[:rows].astype(bool)
