@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TypeAlias
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import bind
 from pyiceberg.io.pyarrow import expression_to_pyarrow
@@ -73,161 +69,154 @@ ROWS: list[dict[str, object]] = [
 TABLE = pa.Table.from_pylist(ROWS, schema=arrow_schema(SCHEMA))
 
 
+# Conditions and the rows that Spark keeps; tests/spark/test_sql_rewrite.py asks Spark itself.
+TRUTHS: list[tuple[str, list[int]]] = [
+    ("id = 1", [0]),
+    ("ID == 1", [0]),
+    ("1 < id", [1]),
+    ("id <> 1", [1]),
+    ("id != 1", [1]),
+    ("not id = 1", [1]),
+    ("!(id = 1)", [1]),
+    ("id <=> 1", [0]),
+    ("not (id <=> 1)", [1, 2]),
+    ("id <=> null", [2]),
+    ("id is distinct from 1", [1, 2]),
+    ("id = null", []),
+    ("not (id = null)", []),
+    ("id in (1, 5)", [0]),
+    ("id in (1, null)", [0]),
+    ("id not in (1, 5)", [1]),
+    ("id not in (5, null)", []),
+    ("id between 1 and 1", [0]),
+    ("id not between 1 and 1", [1]),
+    ("id is null", [2]),
+    ("id is not null", [0, 1]),
+    ("row is null", []),
+    ("true", [0, 1, 2]),
+    ("false or null", []),
+    ("1 = 1", [0, 1, 2]),
+    ("'a' = 'b'", []),
+    ("ok", [0]),
+    ("not ok", [1]),
+    ("ok = false", [1]),
+    ("ok is true", [0]),
+    ("ok is not true", [1, 2]),
+    ("id = -1 or ok", [0]),
+    ("id = 1 and name = 'apple' and (amount < 2 or amount > 3)", [0]),
+]
+NUMBERS: list[tuple[str, list[int]]] = [
+    ("id > 1.5", [1]),
+    ("id >= 1.5", [1]),
+    ("id < 1.5", [0]),
+    ("id <= 1.5", [0]),
+    ("id = 1.5", []),
+    ("id <> 1.5", [0, 1]),
+    ("id in (1.5, 2)", [1]),
+    ("id > -1.5", [0, 1]),
+    ("id < 99999999999", [0, 1]),
+    ("id > 99999999999", []),
+    ("id > -99999999999", [0, 1]),
+    ("id = '1'", [0]),
+    ("id = 1L", [0]),
+    ("id = 1e0", [0]),
+    ("big > 1e3", [0]),
+    ("big = 1152921504606846976", [0]),
+    ("amount = 1.5", [0]),
+    ("amount = 2", [1]),
+    ("amount > 1.499999", [0, 1]),
+    ("amount >= 1.505", [1]),
+    ("amount < 100000", [0, 1]),
+    ("amount in (1.50, 2.001)", [0]),
+    ("amount = 1.5BD", [0]),
+    ("cast('1' as int) = id", [0]),
+    ("id = cast(null as int)", []),
+]
+FLOATS: list[tuple[str, list[int]]] = [
+    ("g > 0.05", [0, 1]),
+    ("g >= 0.1", [0, 1]),
+    ("g < 1", [0]),
+    ("not (g > 0.05)", []),
+    ("not (g < 0.05)", [0, 1]),
+    ("g <> 5", [0, 1]),
+    ("g not in (5, 6)", [0, 1]),
+    ("g = 0.1", [0]),
+    ("f = 0.0", [1]),
+    ("f in (0, 5)", [1]),
+    ("f not in (0, 5)", [0]),
+    ("f = 0.1", []),  # the float is not the decimal
+    ("f > 0.1", [0]),
+    ("f <= 0.1", [1]),
+    ("f = 0.1F", [0]),
+    ("f < 1e300", [0, 1]),
+]
+TEXTS: list[tuple[str, list[int]]] = [
+    ("name = 'it''s'", [1]),
+    ("name = 'it\\'s'", [1]),
+    ('name = "apple"', [0]),
+    ("name like 'app%'", [0]),
+    ("name not like 'app%'", [1]),
+    ("name like 'apple'", [0]),
+    ("name like '%'", [0, 1]),
+    ("name not like '%'", []),
+    ("name like null", []),
+    ("startswith(name, 'app')", [0]),
+    ("name > 'b'", [1]),
+    ("`odd name` = 'x'", [0]),
+    ("data = X'0F'", [0]),
+    ("data < X'01'", [1]),
+    ("addr.zip = 7", [1]),
+    ("ADDR.Zip <> 7", [0]),
+    ("addr.zip is null", [2]),
+    ("addr.street is null", [0, 2]),
+    ("addr is not null and tags is not null and m is not null", [0, 1]),
+]
+TIMES: list[tuple[str, list[int]]] = [
+    ("day = '2020-01-01'", [0]),
+    ("day = date '2020-1-1'", [0]),
+    ("day > timestamp '2020-01-01 12:00:00'", [1]),
+    ("day <= timestamp '2020-01-01 12:00:00'", [0]),
+    ("day in (date '2020-01-01', date '2021-01-01')", [0]),
+    ("ts = '2020-01-01'", [0]),
+    ("ts = date '2020-01-01'", [0]),
+    ("ts > '2020-01-01T00:00:00Z'", [1]),
+    ("ts >= '2020-01-01 13:00:00+01:00'", [1]),
+    ("ts = timestamp '2020-01-01 12:00:00.0000009'", [1]),
+    ("ts = timestamp_ntz '2020-01-01 12:00:00'", [1]),
+    ("ts between '2020-01-01' and '2020-01-01 06:00'", [0]),
+    ("tn = '2020-01-01 12:00:00'", [1]),
+    ("tn < timestamp '2020-01-01 12:00:00'", [0]),
+    ("tn >= cast('2020-01-01 12:00:00' as timestamp_ntz)", [1]),
+]
+
+
 def rows_of(expression: BooleanExpression, table: pa.Table = TABLE) -> list[int]:
     bound = bind(SCHEMA, expression, case_sensitive=True)
     rows: list[int] = table.filter(expression_to_pyarrow(bound, SCHEMA))["row"].to_pylist()
     return rows
 
 
-@pytest.mark.parametrize(
-    ("condition", "rows"),
-    [
-        ("id = 1", [0]),
-        ("ID == 1", [0]),
-        ("1 < id", [1]),
-        ("id <> 1", [1]),
-        ("id != 1", [1]),
-        ("not id = 1", [1]),
-        ("!(id = 1)", [1]),
-        ("id <=> 1", [0]),
-        ("not (id <=> 1)", [1, 2]),
-        ("id <=> null", [2]),
-        ("id is distinct from 1", [1, 2]),
-        ("id = null", []),
-        ("not (id = null)", []),
-        ("id in (1, 5)", [0]),
-        ("id in (1, null)", [0]),
-        ("id not in (1, 5)", [1]),
-        ("id not in (5, null)", []),
-        ("id between 1 and 1", [0]),
-        ("id not between 1 and 1", [1]),
-        ("id is null", [2]),
-        ("id is not null", [0, 1]),
-        ("row is null", []),
-        ("true", [0, 1, 2]),
-        ("false or null", []),
-        ("1 = 1", [0, 1, 2]),
-        ("'a' = 'b'", []),
-        ("ok", [0]),
-        ("not ok", [1]),
-        ("ok = false", [1]),
-        ("ok is true", [0]),
-        ("ok is not true", [1, 2]),
-        ("id = -1 or ok", [0]),
-        ("id = 1 and name = 'apple' and (amount < 2 or amount > 3)", [0]),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rows"), TRUTHS)
 def test_truth_follows_sql_with_nulls(condition: str, rows: list[int]) -> None:
     assert rows_of(exact(condition, SCHEMA)) == rows
 
 
-@pytest.mark.parametrize(
-    ("condition", "rows"),
-    [
-        ("id > 1.5", [1]),
-        ("id >= 1.5", [1]),
-        ("id < 1.5", [0]),
-        ("id <= 1.5", [0]),
-        ("id = 1.5", []),
-        ("id <> 1.5", [0, 1]),
-        ("id in (1.5, 2)", [1]),
-        ("id > -1.5", [0, 1]),
-        ("id < 99999999999", [0, 1]),
-        ("id > 99999999999", []),
-        ("id > -99999999999999999999", [0, 1]),
-        ("id = '1'", [0]),
-        ("id = 1L", [0]),
-        ("id = 1e0", [0]),
-        ("big > 1e3", [0]),
-        ("big = 1152921504606846976", [0]),
-        ("amount = 1.5", [0]),
-        ("amount = 2", [1]),
-        ("amount > 1.499999", [0, 1]),
-        ("amount >= 1.505", [1]),
-        ("amount < 100000", [0, 1]),
-        ("amount in (1.50, 2.001)", [0]),
-        ("amount = 1.5BD", [0]),
-        ("cast('1' as int) = id", [0]),
-        ("id = cast(null as int)", []),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rows"), NUMBERS)
 def test_numbers_are_compared_exactly_and_never_rounded(condition: str, rows: list[int]) -> None:
     assert rows_of(exact(condition, SCHEMA)) == rows
 
 
-@pytest.mark.parametrize(
-    ("condition", "rows"),
-    [
-        ("g > 0.05", [0, 1]),
-        ("g >= 0.1", [0, 1]),
-        ("g < 1", [0]),
-        ("not (g > 0.05)", []),
-        ("not (g < 0.05)", [0, 1]),
-        ("g <> 5", [0, 1]),
-        ("g not in (5, 6)", [0, 1]),
-        ("g = 0.1", [0]),
-        ("f = 0.0", [1]),
-        ("f in (0, 5)", [1]),
-        ("f not in (0, 5)", [0]),
-        ("f = 0.1", []),  # the float is not the decimal
-        ("f > 0.1", [0]),
-        ("f <= 0.1", [1]),
-        ("f = 0.1F", [0]),
-        ("f < 1e300", [0, 1]),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rows"), FLOATS)
 def test_nan_is_the_largest_number_and_zero_has_no_sign(condition: str, rows: list[int]) -> None:
     assert rows_of(exact(condition, SCHEMA)) == rows
 
 
-@pytest.mark.parametrize(
-    ("condition", "rows"),
-    [
-        ("name = 'it''s'", [1]),
-        ("name = 'it\\'s'", [1]),
-        ('name = "apple"', [0]),
-        ("name like 'app%'", [0]),
-        ("name not like 'app%'", [1]),
-        ("name like 'apple'", [0]),
-        ("name like '%'", [0, 1]),
-        ("name not like '%'", []),
-        ("name like null", []),
-        ("startswith(name, 'app')", [0]),
-        ("name > 'b'", [1]),
-        ("`odd name` = 'x'", [0]),
-        ("data = X'0F'", [0]),
-        ("data < X'01'", [1]),
-        ("addr.zip = 7", [1]),
-        ("ADDR.Zip <> 7", [0]),
-        ("addr.zip is null", [2]),
-        ("addr.street is null", [0, 2]),
-        ("addr is not null and tags is not null and m is not null", [0, 1]),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rows"), TEXTS)
 def test_texts_bytes_and_nested_columns(condition: str, rows: list[int]) -> None:
     assert rows_of(exact(condition, SCHEMA)) == rows
 
 
-@pytest.mark.parametrize(
-    ("condition", "rows"),
-    [
-        ("day = '2020-01-01'", [0]),
-        ("day = date '2020-1-1'", [0]),
-        ("day > timestamp '2020-01-01 12:00:00'", [1]),
-        ("day <= timestamp '2020-01-01 12:00:00'", [0]),
-        ("day in (date '2020-01-01', date '2021-01-01')", [0]),
-        ("ts = '2020-01-01'", [0]),
-        ("ts = date '2020-01-01'", [0]),
-        ("ts > '2020-01-01T00:00:00Z'", [1]),
-        ("ts >= '2020-01-01 13:00:00+01:00'", [1]),
-        ("ts = timestamp '2020-01-01 12:00:00.0000009'", [1]),
-        ("ts = timestamp_ntz '2020-01-01 12:00:00'", [1]),
-        ("ts between '2020-01-01' and '2020-01-01 06:00'", [0]),
-        ("tn = '2020-01-01 12:00:00'", [1]),
-        ("tn < timestamp '2020-01-01 12:00:00'", [0]),
-        ("tn >= cast('2020-01-01 12:00:00' as timestamp_ntz)", [1]),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rows"), TIMES)
 def test_dates_and_timestamps_without_a_zone_are_utc(condition: str, rows: list[int]) -> None:
     assert rows_of(exact(condition, SCHEMA)) == rows
 
@@ -255,6 +244,7 @@ UNSUPPORTED = [
     "id = 'x'",
     "id = '99999999999'",
     "big = 1e30",
+    "id > -99999999999999999999",  # true on NULL too, in Spark
     "amount = 1e0",
     "amount = '1.5'",
     "g = cast('NaN' as double)",
@@ -338,189 +328,3 @@ def test_a_thousand_parts_are_no_deep_tree() -> None:
     condition = " or ".join(f"id = {n}" for n in range(400))
 
     assert rows_of(exact(condition, SCHEMA)) == [0, 1]
-
-
-# --- random conditions against an evaluator that knows SQL's three truths ---
-
-Truth: TypeAlias = bool | None
-Row: TypeAlias = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A condition as text and as a function of a row."""
-
-    sql: str
-    holds: Callable[[Row], Truth]
-
-
-COLUMNS: dict[str, st.SearchStrategy[object]] = {
-    "id": st.integers(-2, 2),
-    "Name": st.sampled_from(["", "a", "ab", "b", "é"]),
-    "amount": st.sampled_from([Decimal("-1.00"), Decimal("0.05"), Decimal("1.50")]),
-    "day": st.sampled_from([date(2019, 12, 31), date(2020, 1, 1), date(2020, 2, 29)]),
-}
-LITERALS: dict[str, st.SearchStrategy[object]] = {
-    "id": st.integers(-3, 3) | st.sampled_from([Decimal("1.5"), Decimal("-0.5"), 2**40]),
-    "Name": COLUMNS["Name"],
-    "amount": COLUMNS["amount"] | st.sampled_from([Decimal("0.049"), 1, Decimal(12345)]),
-    "day": COLUMNS["day"],
-}
-OPERATORS: dict[str, Callable[[object, object], bool]] = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b,  # type: ignore[operator]
-    ">": lambda a, b: a > b,  # type: ignore[operator]
-    ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}
-
-
-def spelled(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case str():
-            return f"'{value}'"
-        case date():
-            return f"date '{value}'"
-    return str(value)
-
-
-def compared(operator: str, left: object, right: object) -> Truth:
-    if left is None or right is None:
-        return None
-    return OPERATORS[operator](left, right)
-
-
-def conjunction(left: Truth, right: Truth) -> Truth:
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
-
-
-def negation(truth: Truth) -> Truth:
-    return None if truth is None else not truth
-
-
-def comparison(column: str) -> st.SearchStrategy[Case]:
-    def build(operator: str, value: object, mirrored: bool) -> Case:
-        if mirrored:
-            return Case(
-                f"{spelled(value)} {operator} {column}",
-                lambda row: compared(operator, value, row[column]),
-            )
-        return Case(
-            f"{column} {operator} {spelled(value)}",
-            lambda row: compared(operator, row[column], value),
-        )
-
-    literals = st.none() | LITERALS[column]
-    return st.builds(build, st.sampled_from(sorted(OPERATORS)), literals, st.booleans())
-
-
-def membership(column: str) -> st.SearchStrategy[Case]:
-    def build(values: list[object], word: str) -> Case:
-        def holds(row: Row) -> Truth:
-            truth: Truth = False
-            for value in values:
-                other = negation(compared("=", row[column], value))
-                truth = negation(conjunction(negation(truth), other))
-            return truth if word == "in" else negation(truth)
-
-        return Case(f"{column} {word} ({', '.join(map(spelled, values))})", holds)
-
-    lists = st.lists(st.none() | LITERALS[column], min_size=1, max_size=3)
-    return st.builds(build, lists, st.sampled_from(["in", "not in"]))
-
-
-def between(column: str) -> st.SearchStrategy[Case]:
-    def build(low: object, high: object, word: str) -> Case:
-        def holds(row: Row) -> Truth:
-            value = row[column]
-            inside = conjunction(compared(">=", value, low), compared("<=", value, high))
-            return inside if word == "between" else negation(inside)
-
-        return Case(f"{column} {word} {spelled(low)} and {spelled(high)}", holds)
-
-    words = st.sampled_from(["between", "not between"])
-    return st.builds(build, LITERALS[column], LITERALS[column], words)
-
-
-def null_test(column: str) -> st.SearchStrategy[Case]:
-    return st.sampled_from(
-        [
-            Case(f"{column} is null", lambda row: row[column] is None),
-            Case(f"{column} is not null", lambda row: row[column] is not None),
-            Case(f"{column} <=> null", lambda row: row[column] is None),
-        ]
-    )
-
-
-def prefixes() -> st.SearchStrategy[Case]:
-    def build(prefix: object, word: str) -> Case:
-        def holds(row: Row) -> Truth:
-            name = row["Name"]
-            truth = None if name is None else str(name).startswith(str(prefix))
-            return truth if word == "like" else negation(truth)
-
-        return Case(f"name {word} '{prefix}%'", holds)
-
-    return st.builds(build, COLUMNS["Name"], st.sampled_from(["like", "not like"]))
-
-
-def leaves() -> st.SearchStrategy[Case]:
-    kinds = (comparison, membership, between, null_test)
-    columns = [kind(column) for kind in kinds for column in COLUMNS]
-    return st.one_of(*columns, prefixes())
-
-
-def nested(inner: st.SearchStrategy[Case]) -> st.SearchStrategy[Case]:
-    def both(left: Case, right: Case) -> Case:
-        return Case(
-            f"({left.sql}) and ({right.sql})",
-            lambda row: conjunction(left.holds(row), right.holds(row)),
-        )
-
-    def either(left: Case, right: Case) -> Case:
-        return Case(
-            f"(({left.sql}) or ({right.sql}))",
-            lambda row: negation(
-                conjunction(negation(left.holds(row)), negation(right.holds(row)))
-            ),
-        )
-
-    def neither(case: Case) -> Case:
-        return Case(f"not ({case.sql})", lambda row: negation(case.holds(row)))
-
-    return (
-        st.builds(both, inner, inner) | st.builds(either, inner, inner) | st.builds(neither, inner)
-    )
-
-
-CASES = st.recursive(leaves(), nested, max_leaves=6)
-TABLES = st.lists(
-    st.fixed_dictionaries({name: st.none() | values for name, values in COLUMNS.items()}),
-    min_size=1,
-    max_size=8,
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(case=CASES, rows=TABLES)
-@example(
-    case=Case("not (id > 1.5)", lambda row: negation(compared(">", row["id"], Decimal("1.5")))),
-    rows=[{"id": n, "Name": None, "amount": None, "day": None} for n in (None, 1, 2)],
-)
-def test_exact_keeps_the_rows_of_sql_and_relaxed_at_least_those(
-    case: Case, rows: list[Row]
-) -> None:
-    numbered = [{"row": place, **row} for place, row in enumerate(rows)]
-    table = pa.Table.from_pylist(numbered, schema=arrow_schema(SCHEMA))
-    expected = [place for place, row in enumerate(rows) if case.holds(row) is True]
-
-    assert rows_of(exact(case.sql, SCHEMA), table) == expected
-    half_known = f"({case.sql}) and upper(name) <> 'X' or not (upper(name) = 'Y' or ({case.sql}))"
-    assert set(expected) <= set(rows_of(relaxed(case.sql, SCHEMA), table))
-    true_or_false = [place for place, row in enumerate(rows) if case.holds(row) is not None]
-    assert set(true_or_false) <= set(rows_of(relaxed(half_known, SCHEMA), table))
