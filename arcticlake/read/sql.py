@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import Dialect, Token, TokenType, exp, parse, tokenize
 from sqlglot.errors import ParseError, TokenError
@@ -102,6 +103,7 @@ class _Edit:
 def plan_sql(text: str, is_ours: Callable[[str], bool]) -> SqlPlan:
     """Plan a Spark SQL text; `is_ours("shop.orders")` says which two-part names are tables here."""
     untouched = SqlPlan(text, {})
+    is_ours = cache(is_ours)  # it may ask a catalog, and `o.id` looks like a table too
     blanked = _blank(text, _EXPLAIN.match(text))
     try:
         tokens = _tokens(blanked)

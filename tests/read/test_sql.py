@@ -198,6 +198,18 @@ def test_text_without_our_tables_is_left_to_spark_as_it_is(text: str) -> None:
     assert plan(text) == SqlPlan(text, {})
 
 
+def test_each_name_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def is_ours(name: str) -> bool:
+        asked.append(name)
+        return name in OURS
+
+    plan_sql("select o.id, o.id from shop.orders o join shop.orders p on o.id = p.id", is_ours)
+
+    assert sorted(asked) == ["o.id", "p.id", "shop.orders"]
+
+
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
