@@ -23,6 +23,11 @@ from pyspark.sql.types import StructType
 
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed
+from arcticlake.inspect.detail import Detail
+from arcticlake.inspect.history import HistoryEntry
+from arcticlake.inspect.tags import Tag
+from arcticlake.inspect.tree import TreeView
+from arcticlake.inspect.verdict import Verification
 from arcticlake.spark import adopt_session, make_session
 from arcticlake.table import iceberg_evolve as evolve
 from arcticlake.table.ddl import schema_from_ddl
@@ -36,6 +41,7 @@ from arcticlake.table.iceberg import (
 )
 from arcticlake.table.spec import plan_table
 from arcticlake.table.types import schema_from_spark
+from arcticlake.verbs import inspect as inspecting
 from arcticlake.verbs import read as reading
 from arcticlake.verbs import write as writing
 from arcticlake.verbs.opened import Opened
@@ -178,6 +184,41 @@ class Table:
         asked = None if columns is None else tuple(_sequence(columns))
         request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
         return reading.to_arrow(self._opened, request)
+
+    def tree(self) -> TreeView:
+        """Return the trees of all partitions; it prints as a picture and has `.leaves`."""
+        return inspecting.tree(self._opened)
+
+    def files(self) -> list[dict[str, object]]:
+        """Return one dict for each live file.
+
+        Bounds of a key of one column are plain values, of several columns tuples.
+        """
+        return inspecting.files(self._opened)
+
+    def history(self) -> list[HistoryEntry]:
+        """Return every version, newest first."""
+        return inspecting.history(self._opened)
+
+    def detail(self) -> Detail:
+        """Return what the table is and how it stands, from metadata alone."""
+        return inspecting.detail(self._opened)
+
+    def verify(self, *, deep: bool = True) -> Verification:
+        """Check every rule on the newest state; without `deep` only columns that a rule needs."""
+        return inspecting.verify(self._opened, deep=deep)
+
+    def create_tag(self, name: str, version: int | None = None) -> Tag:
+        """Name a version, the newest by default, and keep it from expiring."""
+        return inspecting.create_tag(self._opened, name, version)
+
+    def tags(self) -> dict[str, int]:
+        """Return the version of every tag, by name."""
+        return inspecting.tags(self._opened)
+
+    def drop_tag(self, name: str) -> None:
+        """Take a tag away; its version may expire from then on."""
+        inspecting.drop_tag(self._opened, name)
 
     def add_column(self, name: str, kind: str) -> None:
         """Add a column that may be NULL; rows written before read as NULL."""

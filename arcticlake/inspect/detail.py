@@ -187,7 +187,9 @@ def explain_detail(detail: Detail) -> str:
     """Return the detail as text, one fact a line."""
     sizes, backlog = detail.sizes, detail.backlog
     live = "only a read can count them" if sizes.live_rows is None else f"{sizes.live_rows:,}"
-    age = "" if backlog.oldest_age_seconds is None else f", oldest {backlog.oldest_age_seconds:.0f} s"
+    age = (
+        "" if backlog.oldest_age_seconds is None else f", oldest {backlog.oldest_age_seconds:.0f} s"
+    )
     columns = ", ".join(
         f"{c.name} {c.type}{' not null' if c.required else ''}" for c in detail.schema
     )

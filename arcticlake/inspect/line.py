@@ -93,7 +93,7 @@ def check_ranges(
 
 def _by_range(spec: TableSpec, members: Sequence[FileEntry]) -> list[FileEntry]:
     known = [file for file in members if None not in _range(spec, file)]
-    return sorted(known, key=lambda file: _range(spec, file))  # type: ignore[arg-type,return-value]
+    return sorted(known, key=lambda file: _range(spec, file))
 
 
 def _range(spec: TableSpec, file: FileEntry) -> tuple[object, object]:

@@ -27,8 +27,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from arcticlake.ingest.job import place_terms
 from arcticlake.ingest.place import readable
+from arcticlake.ingest.plan import place_terms
 from arcticlake.table.spec import PartitionTerm, TableSpec
 from arcticlake.tree.forest import Partition
 
@@ -42,13 +42,24 @@ def natural(kind: IcebergType, value: object) -> object:
     try:
         match kind:
             case DateType():
-                return date(1970, 1, 1) + timedelta(days=value)
+                return _EPOCH.date() + timedelta(days=value)
             case TimestamptzType():
                 return _EPOCH + timedelta(microseconds=value)
             case TimestampType():
                 return (_EPOCH + timedelta(microseconds=value)).replace(tzinfo=None)
     except OverflowError:
         pass  # Python's calendar ends in the year 9999; the plain number still tells something
+    return value
+
+
+def plain(value: object) -> object:
+    """Return a Python value in plain Iceberg form; the reverse of `natural`."""
+    match value:
+        case datetime():
+            since = value.replace(tzinfo=value.tzinfo or UTC) - _EPOCH
+            return since // timedelta(microseconds=1)
+        case date():
+            return (value - _EPOCH.date()).days
     return value
 
 
