@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from arcticlake import Lake, Table
@@ -53,10 +53,12 @@ class Number:
 
     @property
     def value(self) -> float:
+        """The number that the limit is for."""
         return self.seconds / self.against if self.unit == "x" else self.seconds
 
     @property
     def met(self) -> bool:
+        """Whether the limit is kept."""
         return self.value <= self.limit
 
 
@@ -69,6 +71,7 @@ class WorkerMemory(threading.Thread):
         self._stop_asked = threading.Event()
 
     def run(self) -> None:
+        """Look at all children until stopped."""
         me = psutil.Process()
         while not self._stop_asked.wait(0.2):
             for child in me.children(recursive=True):
@@ -79,6 +82,7 @@ class WorkerMemory(threading.Thread):
                     continue
 
     def stop(self) -> int:
+        """Stop watching and return the peak."""
         self._stop_asked.set()
         return self.peak_bytes
 
@@ -95,7 +99,7 @@ def best(action: Callable[[], object], tries: int = 3) -> float:
     return min(seconds(action) for _ in range(tries))
 
 
-def orders(spark: SparkSession, keys: DataFrame, seed: int) -> DataFrame:
+def orders(keys: DataFrame, seed: int) -> DataFrame:
     """Return order rows for a frame with an `id` column."""
     key = F.col("id")
     mixed = F.xxhash64(key, F.lit(seed))
@@ -131,15 +135,16 @@ def batch(spark: SparkSession, rows: int, size: int, number: int) -> DataFrame:
         (F.col("id") + rows + number * news).alias("id"), F.lit("I").alias("op")
     )
     keys = old.unionAll(new)
-    values = orders(spark, keys.select("id"), number + 100)
+    values = orders(keys.select("id"), number + 100)
     return values.join(keys.withColumnRenamed("id", "order_id"), "order_id")
 
 
-def aggregate(frame: DataFrame) -> list[object]:
+def aggregate(frame: DataFrame) -> Row:
     """Return an aggregate over five columns."""
-    return frame.agg(
+    (answer,) = frame.agg(
         F.sum("amount"), F.sum("qty"), F.sum("price"), F.max("created_at"), F.count("status")
     ).collect()
+    return answer
 
 
 def by_joins(spark: SparkSession, table: Table) -> DataFrame:
@@ -173,7 +178,7 @@ def measure(folder: Path, rows: int, size: int) -> list[Number]:
         print(line(number), file=sys.stderr, flush=True)
 
     source = folder / "source"
-    orders(spark, spark.range(rows), 1).write.parquet(str(source))
+    orders(spark.range(rows), 1).write.parquet(str(source))
     frame = spark.read.parquet(str(source))
     note(_load(lake, frame, folder))
     table = lake.table("shop.orders")
@@ -227,7 +232,7 @@ def _load(lake: Lake, frame: DataFrame, folder: Path) -> Number:
 def _upserts(lake: Lake, spark: SparkSession, table: Table, rows: int, size: int) -> list[Number]:
     """Five batches into a small table and into one ten times as large, turn by turn."""
     small = lake.create_table("shop.small", SCHEMA, primary_key="order_id")
-    small.insert(orders(spark, spark.range(rows // 10), 1))
+    small.insert(orders(spark.range(rows // 10), 1))
     condition = "op = 'D'"
     warm = lake.create_table("shop.warm", SCHEMA, primary_key="order_id")
     large_seconds, small_seconds = [], []
@@ -272,8 +277,7 @@ def _base_paths(table: Table) -> list[str]:
     return [str(file["path"]) for file in table.files() if file["role"] == "base"]
 
 
-def _same(ours: list[object], plain: list[object]) -> None:
-    (our,), (other,) = ours, plain
+def _same(our: Row, other: Row) -> None:
     for left, right in zip(our, other, strict=True):
         close = isinstance(left, float) and abs(left - right) <= abs(right) * 1e-9
         assert left == right or close, f"the answers differ: {our} and {other}"

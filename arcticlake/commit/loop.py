@@ -43,6 +43,7 @@ from arcticlake.commit.iceberg import (
     send_snapshot,
     stage_snapshot,
 )
+from arcticlake.commit.iceberg_metadata import forget_old_metadata
 from arcticlake.errors import Conflict, InternalError, OutcomeUnknown
 
 
@@ -93,9 +94,12 @@ def commit(
             return table
         staged = _stage(table, wanted, commit_id)
         try:
-            return send_snapshot(table, staged)
+            landed = send_snapshot(table, staged)
         except Exception as error:  # noqa: BLE001 - whatever it says, the table is asked
             refusal = error
+        else:
+            forget_old_metadata(table, landed)
+            return landed
         _pause(attempt, limits, clock)
         table = _read_back(load, staged, commit_id, refusal, limits=limits, clock=clock)
         if table.metadata.table_uuid != uuid:

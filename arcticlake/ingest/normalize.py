@@ -16,7 +16,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -27,6 +27,9 @@ from polars.exceptions import PolarsError
 
 from arcticlake.errors import InvalidRequest
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
+
+_STRING_LITERAL = re.compile(r"'(?:[^'\\]|\\.|'')*'")
+_NAME = re.compile(r"`([^`]+)`|(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,9 @@ def rows_of(frame: object, *, table: str) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
-        return pa.Table.from_pylist(frame)
+        return _rows_of_dicts(frame, table)
     if hasattr(frame, "__arrow_c_stream__"):
-        rows = pa.table(frame)
+        rows = pa.table(_with_index(frame))
         index = [name for name in rows.column_names if name.startswith("__index_level_")]
         return rows.drop_columns(index) if index else rows
     message = (
@@ -53,6 +56,24 @@ def rows_of(frame: object, *, table: str) -> pa.Table:
         "DataFrame, an Arrow table or a list of dicts"
     )
     raise InvalidRequest(message)
+
+
+def _rows_of_dicts(dicts: Sequence[Mapping[str, object]], table: str) -> pa.Table:
+    """Return dicts as rows; every name of any row is a column, so that none gets lost."""
+    names = dict.fromkeys(name for row in dicts for name in row)
+    try:
+        return pa.table({name: pa.array([row.get(name) for row in dicts]) for name in names})
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        message = f"table {table}: the rows are not of one kind: {error}"
+        raise InvalidRequest(message) from error
+
+
+def _with_index(frame: object) -> object:
+    """Return a pandas frame with the named levels of its index as columns; Arrow drops them."""
+    names = getattr(getattr(frame, "index", None), "names", ())
+    if isinstance(names, Sequence) and any(name is not None for name in names):
+        return frame.reset_index()  # type: ignore[attr-defined]
+    return frame
 
 
 def plan_columns(
@@ -190,11 +211,22 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, table: str) -> pa.ChunkedArr
         if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(field.type):
             return _cast_timestamp(column, field.type)
         if pa.types.is_dictionary(column.type):
-            return _cast(column.cast(column.type.value_type), field, table)
+            return _cast(_decoded(column), field, table)
+        if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):
+            # Arrow asks for room for every number of the type, not only for those that are there.
+            return column.cast(pa.decimal256(76, field.type.scale)).cast(field.type)
         return pc.cast(column, field.type, safe=not lossy_float)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"table {table}: column {field.name}: {error}; the column is {field.type}"
         raise InvalidRequest(message) from error
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a dictionary column; Arrow itself decodes few of the kinds there are."""
+    kind = column.type.value_type
+    plain = pa.string() if _is_text(kind) else pa.binary() if _is_bytes(kind) else kind
+    chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, plain)
 
 
 def _cast_timestamp(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
@@ -235,7 +267,8 @@ def changes_of(
 
 def spare_columns(order_by: str | None, delete_when: str | None, names: Sequence[str]) -> list[str]:
     """Return the columns that only `order_by` or `delete_when` may need; they are dropped."""
-    words = {word.lower() for word in re.findall(r"\w+", delete_when or "")}
+    bare = _STRING_LITERAL.sub("", delete_when or "")
+    words = {(quoted or word).lower() for quoted, word in _NAME.findall(bare)}
     used = words | ({order_by.lower()} if order_by else set())
     return [name for name in names if name.lower() in used]
 
@@ -254,7 +287,11 @@ def order_of(rows: pa.Table, order_by: str | None, *, table: str) -> pa.ChunkedA
     if column.null_count:
         message = f"table {table}: {column.null_count} rows have NULL in order_by {order_by}"
         raise InvalidRequest(message)
-    return column.cast(pa.int64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        message = f"table {table}: order_by {order_by}: {error}; it must fit a bigint"
+        raise InvalidRequest(message) from error
 
 
 def deleted_of(rows: pa.Table, delete_when: str | None, *, table: str) -> pa.Array | None:
@@ -262,17 +299,26 @@ def deleted_of(rows: pa.Table, delete_when: str | None, *, table: str) -> pa.Arr
     if delete_when is None:
         return None
     try:
-        chosen = pl.from_arrow(rows).select(  # type: ignore[union-attr]
-            pl.sql_expr(delete_when).cast(pl.Boolean).alias("deleted")
-        )
-        marks = chosen["deleted"].to_arrow()
+        condition = pl.sql_expr(delete_when)
+        marks = _columns_named(rows, condition.meta.root_names()).select(
+            condition.cast(pl.Boolean).alias("deleted")
+        )["deleted"]
     except PolarsError as error:
         message = f"table {table}: delete_when {delete_when!r} cannot be evaluated: {error}"
         raise InvalidRequest(message) from error
     if len(marks) != rows.num_rows:
         message = f"table {table}: delete_when {delete_when!r} must give one answer for each row"
         raise InvalidRequest(message)
-    return marks
+    return marks.to_arrow()
+
+
+def _columns_named(rows: pa.Table, names: Sequence[str]) -> pl.DataFrame:
+    """Return the columns that a condition names, without regard to case, under its spelling."""
+    known = {name.lower(): name for name in rows.column_names}
+    used = [name for name in dict.fromkeys(names) if name.lower() in known]
+    frame = pl.from_arrow(rows.select([known[name.lower()] for name in used]).rename_columns(used))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def _find(rows: pa.Table, column: str, role: str, table: str) -> str:

@@ -16,7 +16,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -36,6 +36,7 @@ from pyiceberg.expressions.visitors import (
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
 
 from arcticlake.commit.history import View
 from arcticlake.errors import InvalidRequest
@@ -147,8 +148,10 @@ def _merged(file: FileEntry, view: View) -> bool:
 
 def _groups(bases: Sequence[FileEntry], pending: Sequence[FileEntry]) -> tuple[ResolveGroup, ...]:
     changes = set(pending)
+    touched = {f.partition for f in (*pending, *(f for f in bases if f.row_deletes))}
     groups = []
-    for (partition, node), members in lineal_groups([*bases, *pending]).items():
+    members_of = lineal_groups([f for f in (*bases, *pending) if f.partition in touched])
+    for (partition, node), members in members_of.items():
         news = [f for f in members if f in changes]
         olds = [
             f
@@ -222,12 +225,9 @@ class _Judge:
         self._values = _InclusiveMetricsEvaluator(pruning.schema, pruning.whole)
         self._keys = _InclusiveMetricsEvaluator(pruning.schema, pruning.on_key)
         self._partitions = {
-            identity: expression_evaluator(
-                Schema(*spec.partition_type(pruning.schema).fields),
-                inclusive_projection(pruning.schema, spec)(pruning.whole),
-                case_sensitive=True,
-            )
+            identity: judge
             for identity, spec in pruning.specs.items()
+            if (judge := _partition_judge(pruning, spec)) is not None
         }
 
     def keeps_keys(self, file: FileEntry) -> bool:
@@ -238,3 +238,13 @@ class _Judge:
 
     def keeps_values(self, file: FileEntry) -> bool:
         return bool(self._values.eval(file.data_file))
+
+
+def _partition_judge(pruning: Pruning, spec: PartitionSpec) -> Callable[[Record], bool] | None:
+    """Return what tells by partition values whether rows may match; None where nothing can."""
+    try:
+        projected = inclusive_projection(pruning.schema, spec)(pruning.whole)
+    except OverflowError:  # the day after the last one of the calendar has no month
+        return None
+    fields = spec.partition_type(pruning.schema).fields
+    return expression_evaluator(Schema(*fields), projected, case_sensitive=True)

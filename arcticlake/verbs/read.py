@@ -62,8 +62,11 @@ class PlannedRead:
     extra: tuple[str, ...]
 
 
-def plan_read(table: Opened, request: ReadRequest) -> PlannedRead:
-    """Return what a read would do; nothing but metadata is touched."""
+def plan_read(table: Opened, request: ReadRequest, *, zone: str = "UTC") -> PlannedRead:
+    """Return what a read would do; nothing but metadata is touched.
+
+    `zone` is where a timestamp in the condition stands that names no zone itself.
+    """
     mode = parse_mode(request.mode, table=table.name)
     pair = table.pair()
     state = load_state(pair, version_of(pair, request))
@@ -72,7 +75,7 @@ def plan_read(table: Opened, request: ReadRequest) -> PlannedRead:
     columns = _columns(spec, request.columns)
     used = frozenset[str]() if request.where is None else columns_of(request.where, schema)
     wanted = [field for field in schema.fields if field.name in {*columns, *used}]
-    pruning = None if request.where is None else _pruning(pair, spec, request.where)
+    pruning = None if request.where is None else _pruning(pair, spec, request.where, zone)
     plan = plan_scan(spec, state.view, state.files, mode=mode, pruning=pruning)
     return PlannedRead(
         state=state,
@@ -97,8 +100,8 @@ def _columns(spec: TableSpec, asked: tuple[str, ...] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[name.lower()] for name in asked))
 
 
-def _pruning(pair: TablePair, spec: TableSpec, where: str) -> Pruning | None:
-    condition = relaxed(where, spec.schema)
+def _pruning(pair: TablePair, spec: TableSpec, where: str, zone: str) -> Pruning | None:
+    condition = relaxed(where, spec.schema, zone=zone)
     if isinstance(condition, AlwaysTrue):
         return None
     specs = {(Role.BASE, number): known for number, known in pair.base.specs().items()}
@@ -190,7 +193,8 @@ def matching_rows(table: Opened, condition: str, columns: tuple[str, ...]) -> pa
 def to_spark(table: Opened, request: ReadRequest) -> DataFrame:
     """Return the answer of a read as a DataFrame."""
     spark = table.session()
-    read = plan_read(table, request)
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    read = plan_read(table, request, zone=zone)
     pair = read.state.pair
     jobs = _jobs(read)
     dead: dict[str, Mask]
