@@ -71,9 +71,7 @@ def find_rows(lookup: Lookup, keys: pl.DataFrame, columns: Sequence[str]) -> pl.
             continue
         rows = lookup.live(_files_under(lookup.files, top), wanted)
         found.append(rows.join(mine.select(spec.key), on=list(spec.key), how="semi"))
-    if not found:
-        return keys.clear().select(spec.key)
-    return pl.concat(found)
+    return pl.concat(found) if found else lookup.live(TableFiles((), ()), wanted)
 
 
 def first_existing(

@@ -9,11 +9,17 @@ Touches data files through the look-up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 import pyarrow as pa
 
+from arcticlake.ingest.plan import place_terms
 from arcticlake.read.lookup import Lookup, find_rows
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
+from arcticlake.tree.hash import PlaceTerm, partition_values
+
+_PLACE = "__place_"
 
 LOCATED_ORDER = -(2**62)
 """Place of a delete for a row of the table: before all that the source may send in the commit."""
@@ -27,16 +33,19 @@ def move_deletes(lookup: Lookup, rows: pa.Table, target: pa.Schema) -> pa.Table:
     spec = lookup.spec
     key = list(spec.key)
     sources = [name for name in spec.names(spec.partition_source_ids) if name not in key]
-    incoming = _frame(rows.select([*key, *sources, ORDER, TS])).sort(*key, ORDER)
-    following = {name: pl.col(name).shift(-1).over(key) for name in (*sources, ORDER)}
-    steps = incoming.with_columns(
-        **{f"next_{name}": following[name] for name in (*sources, ORDER)}
-    ).filter(pl.col(f"next_{ORDER}").is_not_null() & _differ(sources))
+    terms = place_terms(spec)
+    places = [_PLACE + term.name for term in terms]
+    incoming = _placed(rows.select([*key, *sources, ORDER, TS]), terms).sort(*key, ORDER)
+    following = {f"next_{name}": pl.col(name).shift(-1).over(key) for name in (*places, ORDER)}
+    steps = incoming.with_columns(**following).filter(
+        pl.col(f"next_{ORDER}").is_not_null(), _differ(places, "next_{}")
+    )
+    # The delete takes the place of the version that left: no other row of this key has it there.
     inside = steps.with_columns(pl.col(f"next_{ORDER}").alias(ORDER)).select(incoming.columns)
     first = incoming.unique(key, keep="first", maintain_order=True)
-    existing = find_rows(lookup, first.select(key), sources)
+    existing = _placed(find_rows(lookup, first.select(key), sources).to_arrow(), terms)
     left = first.join(existing, on=key, how="inner", suffix="_old").filter(
-        pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in sources)
+        _differ(places, "{}_old")
     )
     outside = left.with_columns(
         *(pl.col(f"{name}_old").alias(name) for name in sources),
@@ -55,8 +64,14 @@ def locate_deletes(lookup: Lookup, rows: pa.Table) -> pa.Table:
     return _deletes(asked.join(existing, on=key, how="inner"), rows.schema)
 
 
-def _differ(sources: list[str]) -> pl.Expr:
-    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"next_{name}")) for name in sources)
+def _placed(rows: pa.Table, terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    """Return rows with the value of each partition field: a row moves when one of these changes."""
+    values = [pl.Series(_PLACE + t.name, partition_values(rows, t)) for t in terms]
+    return _frame(rows).with_columns(values)
+
+
+def _differ(names: Sequence[str], other: str) -> pl.Expr:
+    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(other.format(name))) for name in names)
 
 
 def _frame(rows: pa.Table) -> pl.DataFrame:
