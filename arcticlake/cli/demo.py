@@ -21,7 +21,7 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
-from arcticlake.cli.output import Form, Screen
+from arcticlake.cli.output import Form, Screen, count_text
 from arcticlake.errors import InvalidRequest
 from arcticlake.lake import Lake, Table
 
@@ -255,11 +255,12 @@ def _prove(stage: Stage, orders: Table) -> None:
     with stage.step("history", "one history for batch and stream") as shown:
         for entry in orders.history():
             moment = f"{entry.timestamp:%H:%M:%S}"
-            shown.append(f"{entry.version:>3}  {entry.kind:<8} {moment}  {entry.rows:>9,} rows")
+            counted = count_text(entry.rows, "row")
+            shown.append(f"{entry.version:>3}  {entry.kind:<8} {moment}  {counted:>14}")
 
 
 def _polars(rows: object) -> pl.DataFrame:
-    frame = pl.from_arrow(rows)  # type: ignore[arg-type]
+    frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame), "a table becomes a frame"
     return frame
 
@@ -271,7 +272,7 @@ def _lines(frame: pl.DataFrame) -> str:
 def _same(found: object, wanted: object, what: str) -> None:
     if isinstance(found, pl.DataFrame) and isinstance(wanted, pl.DataFrame):
         try:
-            if found.equals(wanted.cast(dict(found.schema)).select(found.columns)):
+            if found.equals(wanted.cast(found.schema).select(found.columns)):
                 return
         except PolarsError:
             pass  # columns or types differ: that is a difference too
@@ -282,17 +283,18 @@ def _same(found: object, wanted: object, what: str) -> None:
 
 
 def _what_next(folder: str | None) -> str:
-    look = (
-        f"  arctic --warehouse {folder} tree {ORDERS}     look around in what the demo left"
-        if folder
-        else "  arctic demo --keep lake             the same, and the lake stays to look around in"
-    )
+    lake = folder or "lake"
+    if folder is None:
+        look = f"arctic demo --keep {lake:<14} the same, and the lake stays to look around in"
+    else:
+        look = f"arctic --warehouse {lake} tree {ORDERS}    look around in what the demo left"
+    python = f"from arcticlake import Lake; Lake.open('{lake}').table('{ORDERS}').read().show()"
     return "\n".join(
         [
             "What next:",
-            "  README.md, docs/quickstart.md       twelve lines of Python, and the rest",
-            "  arctic --help                       the same verbs in a terminal",
-            look,
-            "  python -c \"from arcticlake import Lake; print(Lake.open('lake').tables())\"",
+            "  README.md, docs/quickstart.md     twelve lines of Python, and the rest",
+            "  arctic --help                     the same verbs in a terminal",
+            f"  {look}",
+            f'  then  python -c "{python}"',
         ]
     )

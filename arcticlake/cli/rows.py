@@ -181,7 +181,7 @@ def from_json(value: object, kind: pa.DataType) -> object:
     if value is None:
         return None
     if pa.types.is_struct(kind):
-        given = _expect(value, dict)
+        given = _object(value)
         unknown = set(given) - {field.name for field in kind}
         if unknown:
             raise ValueError(unknown)
@@ -189,10 +189,12 @@ def from_json(value: object, kind: pa.DataType) -> object:
     if pa.types.is_map(kind):
         return [
             (_map_key(key, kind.key_type), from_json(inner, kind.item_type))
-            for key, inner in _expect(value, dict).items()
+            for key, inner in _object(value).items()
         ]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return [from_json(inner, kind.value_type) for inner in _expect(value, list)]
+        if not isinstance(value, list):
+            raise TypeError(value)
+        return [from_json(inner, kind.value_type) for inner in value]
     return next(read for holds, read in _SCALARS if holds(kind))(value, kind)
 
 
@@ -201,6 +203,12 @@ def _map_key(key: str, kind: pa.DataType) -> object:
     if pa.types.is_integer(kind):
         return int(key)
     return from_json(key, kind)
+
+
+def _object(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(value)
+    return value
 
 
 def _expect(value: object, *kinds: type) -> object:
