@@ -44,8 +44,13 @@ ROW_GROUP_BYTES = 64 * 2**20
 """Arrow bytes of a row group: some 10 MB on disk, enough to compress well and to skip."""
 THREADS_ROWS_MIN = 20_000
 """Fewer rows than this are written by one thread."""
+ROW_GROUP_BYTES_MIN = 4 * 2**10
+"""Smaller row groups are not worth their footer, however small the files are wished for."""
 BUFFER_BYTES_MAX = 256 * 2**20
 """All buffers of one writer together; the worker's memory follows this number."""
+SPLIT_DEPTH_MAX = 16
+"""A leaf this deep holds a 65,536th of the hashes: what still fills it is one hot key, which no
+split can part. From there on the next file of the same leaf begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,19 @@ class TreeWriter:
         self._keys: list[pl.DataFrame] = []
         self._problem: str | None = None
         self._buffered = 0
+        self._group_bytes = max(ROW_GROUP_BYTES_MIN, min(ROW_GROUP_BYTES, job.file_bytes_max))
 
     def write(self, rows: pa.Table) -> None:
-        """Place the rows of one batch."""
+        """Place the rows of one batch, in pieces small enough that a full file is noticed."""
         self._problem = self._problem or null_problem(rows, self.job)
         if rows.num_rows == 0 or self._problem:
             return
+        pieces = -(-rows.nbytes // self._group_bytes)
+        step = max(1, -(-rows.num_rows // max(1, pieces)))
+        for start in range(0, rows.num_rows, step):
+            self._write_piece(rows.slice(start, step))
+
+    def _write_piece(self, rows: pa.Table) -> None:
         for placed in place_rows(rows, self.job.terms, self.job.bucket, self._tree):
             self._keep_keys(placed)
             leaf = self._leaves.get((placed.partition, placed.node))
@@ -111,7 +123,7 @@ class TreeWriter:
             size = placed.rows.nbytes
             leaf.buffered += size
             self._buffered += size
-            if leaf.buffered >= ROW_GROUP_BYTES:
+            if leaf.buffered >= self._group_bytes:
                 self._flush(leaf)
         while self._buffered > BUFFER_BYTES_MAX:
             self._flush(max(self._leaves.values(), key=lambda leaf: leaf.buffered))
@@ -140,7 +152,7 @@ class TreeWriter:
         leaf.rows += group.num_rows
         if leaf.sink.tell() >= self.job.file_bytes_max:
             self._close(leaf)
-            if self.job.split_full_leaves and self.job.bucket is not None:
+            if self.job.split_full_leaves and self._can_split(leaf.node):
                 self._split(leaf)
 
     def _open(self, leaf: _LeafFile) -> None:
@@ -173,6 +185,9 @@ class TreeWriter:
         self._finished.append(
             WrittenFile(leaf.path, leaf.partition, leaf.node, leaf.rows, size, pickle.dumps(footer))
         )
+
+    def _can_split(self, node: Node) -> bool:
+        return self.job.bucket is not None and node.depth < SPLIT_DEPTH_MAX
 
     def _split(self, leaf: _LeafFile) -> None:
         """From now on the rows of this leaf go to its children."""
