@@ -107,5 +107,5 @@ def _compare(value: object, sign: str, other: object) -> Truth:
     left, right = ordered(value), ordered(other)
     if sign in {"=", "<>"}:
         return (left == right) == (sign == "=")
-    answer: bool = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign](left, right)
+    answer: bool = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign](left, right)  # type: ignore[arg-type]
     return answer
