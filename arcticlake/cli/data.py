@@ -72,11 +72,8 @@ def sql(
     lake = call.lake()
     logging.getLogger("SQLQueryContextLogger").disabled = True  # the error itself says it all
     call.screen.note("starting Spark")
-    try:
-        frame = lake.sql(text)
-        rows = (frame if limit is None else frame.limit(limit)).toArrow()
-    finally:
-        lake.spark.stop()
+    frame = lake.sql(text)
+    rows = (frame if limit is None else frame.limit(limit)).toArrow()
     _show_rows(call, rows, total=rows.num_rows)
 
 

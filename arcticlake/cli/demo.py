@@ -110,8 +110,6 @@ def _play_in(folder: str, screen: Screen, rows: int, *, kept: bool) -> bool:
         _play(stage, rows)
     except Different as difference:
         problem = str(difference)
-    finally:
-        stage.lake.spark.stop()
     seconds = time.monotonic() - started
     if screen.form is Form.JSON:
         answer = {"ok": problem is None, "problem": problem, "seconds": round(seconds, 1)}
