@@ -157,7 +157,7 @@ def test_a_file_must_exist_and_have_a_known_ending(tmp_path: Path) -> None:
         read_rows(tmp_path / "none.csv", TARGET)
     with pytest.raises(NotFound, match="not a file"):
         read_rows(tmp_path, TARGET)
-    with pytest.raises(InvalidRequest, match="ending .xlsx is not known"):
+    with pytest.raises(InvalidRequest, match=r"ending \.xlsx is not known"):
         read_rows(write(tmp_path, "rows.xlsx", ""), TARGET)
     with pytest.raises(InvalidRequest, match="cannot be read as CSV"):
         read_rows(write(tmp_path, "rows.csv", ""), TARGET)
