@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.table.delete_file_index import DeleteFileIndex
 from pyiceberg.table.snapshots import Snapshot
 
-from arcticlake.commit.history import Log, SnapshotFact, View, plan_view
+from arcticlake.commit.history import BASE_SNAPSHOT, Log, SnapshotFact, View, plan_view
 from arcticlake.commit.iceberg import live_deletes, live_entries
 from arcticlake.errors import InvalidRequest
-from arcticlake.table.iceberg import TablePair
+from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.tree.files import FileEntry, Role, TableFiles
 from arcticlake.tree.forest import Forest, plant
 from arcticlake.tree.manifest import file_entries
@@ -44,6 +45,32 @@ def load_state(pair: TablePair, at: int | None = None) -> TableState:
     log = load_log(pair)
     view = plan_view(log, at)
     return TableState(pair, log, view, load_files(pair, view))
+
+
+def load_settled(catalog: Catalog, name: str) -> TablePair:
+    """Load both tables so that base has every batch that the change table gives a version to.
+
+    Between the two loads a batch and its marker may land, and changes after them. Such a pair
+    would show the changes without the batch, a state that never was; it is loaded again.
+    """
+    pair = load_pair(catalog, name)
+    while pair.change is not None and _marks_unseen(pair.base, pair.change):
+        again = load_pair(catalog, name)
+        if again.base.metadata.current_snapshot_id == pair.base.metadata.current_snapshot_id:
+            return again  # the snapshot is not new, it has expired
+        pair = again
+    return pair
+
+
+def _marks_unseen(base: Table, change: Table) -> bool:
+    """Whether the newest marker names a base snapshot that was not there yet."""
+    for snapshot in reversed(change.metadata.snapshots):
+        named = (
+            snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
+        )
+        if named is not None:
+            return base.snapshot_by_id(int(named)) is None
+    return False
 
 
 def load_log(pair: TablePair) -> Log:

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
-from arcticlake.commit.iceberg_state import TableState, load_state
+from arcticlake.commit.iceberg_state import TableState, load_settled, load_state
 from arcticlake.read.iceberg import load_positions
 from arcticlake.read.lookup import Lookup
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import change_schema
-from arcticlake.table.iceberg import TablePair, load_pair, sync_change_schema
+from arcticlake.table.iceberg import TablePair, sync_change_schema
 from arcticlake.table.types import arrow_schema
 
 
@@ -34,7 +34,7 @@ class Opened:
 
     def pair(self) -> TablePair:
         """Load both tables, base first."""
-        return load_pair(self.catalog, self.name)
+        return load_settled(self.catalog, self.name)
 
     def pair_to_write(self) -> TablePair:
         """Load both tables; the change table follows the schema of base."""
