@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ DDL = "id bigint, v string, s struct<a:int,b:array<string>>, m map<string,int>"
 
 
 def spec_of(ddl: str = "id bigint, v string", **settings: object) -> TableSpec:
-    given = {
+    given: dict[str, object] = {
         "primary_key": ("id",),
         "partition_by": (),
         "sort_by": (),
@@ -153,7 +154,7 @@ def test_a_full_base_file_with_sort_key_is_followed_by_the_next_of_its_leaf(
     ranges = [(min(ids), max(ids)) for _, ids in rows_in(written)]
     assert len(ranges) > 2
     assert {file.node for file in written.files} == {Node(0, 0)}
-    assert all(above[0] > below[1] for below, above in zip(ranges, ranges[1:], strict=False))
+    assert all(above[0] > below[1] for below, above in pairwise(ranges))
     check_places(written, set(range(4000)))
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from arcticlake.ingest.place import directory_of, place_rows, readable
-from arcticlake.tree.forest import Forest, plant
+from arcticlake.tree.forest import Forest, Tree, plant
 from arcticlake.tree.hash import PlaceTerm, key_hash
 from arcticlake.tree.node import ROOT, Node
 from tests.tree.strategies import file_in
@@ -47,7 +47,7 @@ def test_null_is_a_partition_of_its_own_and_not_the_text_null() -> None:
     assert parts == {(None,): [1, 3], ("null",): [2]}
 
 
-def _none(_: tuple[object, ...]) -> object:
+def _none(_: tuple[object, ...]) -> Tree:
     raise AssertionError("a table without a bucket has no tree")
 
 
