@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyiceberg.schema import Schema
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -262,6 +263,6 @@ def jvm_can_read(spark: SparkSession, location: str) -> bool:
         return True
     try:
         spark.read.format("binaryFile").load(location).schema  # noqa: B018 - analysis is the probe
-    except PySparkException:
+    except (PySparkException, Py4JError):  # the classic session wraps some errors, not all
         return False
     return True

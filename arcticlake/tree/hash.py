@@ -35,14 +35,13 @@ class PlaceTerm:
 
 
 def key_hash(keys: pa.ChunkedArray | pa.Array) -> npt.NDArray[np.int32]:
-    """Return the low 30 bits of every key's hash; keys are never null."""
+    """Return the low 30 bits of every key's hash; a null, which no table takes, hashes to 0."""
     array = _plain(keys)
     if len(array) == 0:
         return np.empty(0, dtype=np.int32)
-    hashed: npt.NDArray[np.int32] = transform.bucket(array, HASH_BUCKETS).to_numpy(
-        zero_copy_only=False
-    )
-    return hashed
+    hashed = transform.bucket(array, HASH_BUCKETS).fill_null(0)
+    numbers: npt.NDArray[np.int32] = hashed.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def partition_values(rows: pa.Table, term: PlaceTerm) -> pa.Array:
