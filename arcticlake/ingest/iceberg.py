@@ -27,6 +27,7 @@ from pyiceberg.typedef import Record
 from arcticlake.commit.change import Operation, SnapshotChange
 from arcticlake.commit.history import (
     BASE_SNAPSHOT,
+    CONTENT_KINDS,
     FILES,
     FOREIGN,
     KIND,
@@ -88,9 +89,18 @@ def data_files(
 
 
 def append_changes(
-    pair: TablePair, written: Sequence[WrittenFile], *, kind: str, properties: Mapping[str, str]
-) -> Committed:
-    """Commit change files as one version; conflicts with nothing."""
+    pair: TablePair,
+    written: Sequence[WrittenFile],
+    *,
+    kind: str,
+    properties: Mapping[str, str],
+    since: int | None = None,
+) -> Committed | None:
+    """Commit change files as one version; it conflicts with nothing.
+
+    Rows that rest on a look-up name the version they were looked up at as `since`. A later
+    version may have moved them: then nothing is committed, and None returned.
+    """
     assert pair.change is not None, "only keyed tables take changes"
     mark_all(pair)
     catalog, name = pair.base.catalog, ".".join(pair.change.name())
@@ -103,8 +113,27 @@ def append_changes(
         properties=properties,
     )
     commit_id = uuid4().hex
-    table = commit(lambda: catalog.load_table(name), lambda _: change, commit_id)
+
+    def decide(table: Table) -> SnapshotChange | Done:
+        overtaken = since is not None and _newest_version(table) > since
+        return Done("overtaken") if overtaken else change
+
+    table = commit(lambda: catalog.load_table(name), decide, commit_id)
+    if find_commit(table, commit_id) is None:
+        return None
     return Committed(_version(table, commit_id), rows, len(added))
+
+
+def _newest_version(table: Table) -> int:
+    return max(
+        (
+            snapshot.sequence_number or 0
+            for snapshot in table.metadata.snapshots
+            if snapshot.summary is not None
+            and snapshot.summary.additional_properties.get(KIND) in CONTENT_KINDS
+        ),
+        default=0,
+    )
 
 
 def append_base(

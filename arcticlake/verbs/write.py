@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from arcticlake.commit.iceberg_state import TableState, load_state
-from arcticlake.errors import InvalidRequest
+from arcticlake.errors import Conflict, InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_base, append_changes
 from arcticlake.ingest.normalize import (
@@ -43,6 +43,9 @@ from arcticlake.verbs.locate import locate_deletes, move_deletes
 from arcticlake.verbs.opened import Opened, lookup_in
 from arcticlake.verbs.read import matching_rows
 
+LOOK_UPS_MAX = 10
+"""How often rows are looked up again because another commit came between look-up and commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class UpsertRequest:
@@ -60,6 +63,15 @@ def upsert(
     properties: Mapping[str, str] | None = None,
 ) -> Committed:
     """Append rows as changes; the newest of each key wins."""
+    return _until_settled(table, lambda: _upsert(table, frame, request, properties))
+
+
+def _upsert(
+    table: Opened,
+    frame: object,
+    request: UpsertRequest,
+    properties: Mapping[str, str] | None,
+) -> Committed | None:
     state = load_state(table.pair_to_write())
     spec = state.pair.spec
     if not spec.keyed:
@@ -87,6 +99,10 @@ def upsert(
 
 def delete(table: Opened, keys: object) -> Committed:
     """Append deletes for a frame that holds the keys; it may hold further columns of the table."""
+    return _until_settled(table, lambda: _delete(table, keys))
+
+
+def _delete(table: Opened, keys: object) -> Committed | None:
     state = load_state(table.pair_to_write())
     spec = state.pair.spec
     if not spec.keyed:
@@ -229,11 +245,34 @@ def _joined(written: Written, more: Written) -> Written:
 
 def _commit_changes(
     state: TableState, written: Written, *, kind: str, properties: Mapping[str, str] | None
-) -> Committed:
+) -> Committed | None:
     _refuse(state, written)
     if not written.files:
         return Committed(state.view.version, 0, 0)
-    return append_changes(state.pair, written.files, kind=kind, properties=properties or {})
+    located = not state.pair.spec.key_decides_partition
+    done = append_changes(
+        state.pair,
+        written.files,
+        kind=kind,
+        properties=properties or {},
+        since=state.view.version if located else None,
+    )
+    if done is None:
+        remove_files(state.pair.storage, [file.path for file in written.files])
+    return done
+
+
+def _until_settled(table: Opened, write: Callable[[], Committed | None]) -> Committed:
+    """Repeat a write whose look-up was overtaken by another commit (KUP-03)."""
+    for _ in range(LOOK_UPS_MAX):
+        done = write()
+        if done is not None:
+            return done
+    message = (
+        f"table {table.name}: other writers changed the rows that this write looked up, "
+        f"{LOOK_UPS_MAX} times; nothing was committed, try again"
+    )
+    raise Conflict(message)
 
 
 def _refuse(state: TableState, written: Written) -> None:

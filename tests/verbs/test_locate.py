@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from arcticlake import Lake
 from arcticlake.lake import Table
-from tests.verbs.shop import change_of, data_files, keys, orders, rows, statuses
+from tests.verbs.shop import (
+    change_of,
+    data_files,
+    keys,
+    orders,
+    partition_paths,
+    rows,
+    statuses,
+)
 
 NAME = "shop.visits"
 
@@ -172,3 +182,22 @@ def test_every_partition_is_a_folder_of_its_own(lake: Lake) -> None:
         folder.name for folder in folders if folders.count(folder) > 1
     }
     assert change_of(table).scan().to_arrow().num_rows == len(odd) + 1
+
+
+def test_writers_at_once_that_move_one_key_leave_one_row(lake: Lake, warehouse: Path) -> None:
+    """KUP-03: a look-up that another commit has overtaken is repeated."""
+    table = visits(lake)
+    table.upsert(visit((1, day(1), 0)))
+
+    def write(writer: int) -> int:
+        mine = Lake.open(str(warehouse)).table(NAME)
+        return max(
+            mine.upsert(visit((1, day(2 + writer * 4 + number), writer))).version
+            for number in range(3)
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        newest = list(pool.map(write, range(3)))
+
+    assert [n for _, n in found(table).values()] == [newest.index(max(newest))]
+    assert len(partition_paths(table)) == len(data_files(lake))
