@@ -148,7 +148,7 @@ def _check_unique(
     paths = sorted(set(first[_FILE]))
     where = "in base" if all(roles[path] is Role.BASE for path in paths) else "in base and changes"
     message = (
-        f"{keys.height} keys are live more than once, {_shown(first, key)} for one, {where}: "
+        f"live more than once {where}: {keys.height} keys, {_shown(first, key)} for one, in "
         f"{', '.join(paths)}"
     )
     found.add(Rule.KEYS, message, paths[0])
@@ -160,6 +160,7 @@ def _judge(
     """Hold the fast resolution against the slow one, row by row."""
     versions = [version for file in group for version in _versions(file, key)]
     found.count(Rule.ORACLE, len(versions), "rows")
+    versions = _without_replaced(group, versions)
     expected = dead_rows(versions)
     repeated = _repeated(versions, dead)
     for version in versions:
@@ -185,6 +186,23 @@ def _versions(file: KeyedFile, key: Sequence[str]) -> Iterator[RowVersion]:
     for row, (value, (sequence, order, action)) in enumerate(zip(keys, places, strict=True)):
         alive = str(action).startswith("+")
         yield RowVersion((file.path, row), value, Place(sequence, order), alive)
+
+
+def _without_replaced(
+    group: Sequence[KeyedFile], versions: Sequence[RowVersion]
+) -> list[RowVersion]:
+    """Leave out rows that another engine deleted and wrote anew: only the new row counts."""
+    deleted = {
+        (file.path, row)
+        for file in group
+        if file.deleted is not None
+        for row in file.deleted.tolist()
+    }
+    if not deleted:
+        return list(versions)
+    bases = {file.path for file in group if file.role is Role.BASE}
+    kept = {v.key for v in versions if v.address[0] in bases and v.address not in deleted}
+    return [v for v in versions if v.address not in deleted or v.key not in kept]
 
 
 def _repeated(versions: Sequence[RowVersion], dead: Mapping[str, Mask]) -> set[tuple[object, ...]]:

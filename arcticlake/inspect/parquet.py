@@ -17,15 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from arcticlake.inspect.rows import Bounds, RowRules, RowTally, widest
-from arcticlake.inspect.value import plain
+from arcticlake.inspect.rows import RowRules, RowTally
 from arcticlake.inspect.verdict import Findings, Rule
 from arcticlake.read.project import field_id, find_field, project
 from arcticlake.table.storage import Storage
 
 _BROKEN = (OSError, pa.ArrowException, ValueError, TypeError, ArithmeticError, MemoryError)
 """What Arrow raises on bytes that are no Parquet, or not this Parquet, and what follows from
-statistics of another type than their column."""
+columns of another type than expected."""
 _BATCH_ROWS = 128 * 1024
 
 Chunks: TypeAlias = Mapping[str, Sequence[pq.ColumnChunkMetaData]]
@@ -124,10 +123,9 @@ def _look(asked: FileToExamine, opened: pq.ParquetFile, found: Findings) -> pl.D
     if tally.rows != opened.metadata.num_rows:
         message = f"{tally.rows} rows can be read, the footer says {opened.metadata.num_rows}"
         found.add(Rule.CONTENT, message, asked.rules.file.path)
-    chunks = _chunks(asked, opened)
     if asked.ours:
-        _check_sizes(asked, chunks, found)
-    found.take([tally.findings(_footer_bounds(asked, chunks))])
+        _check_sizes(asked, _chunks(asked, opened), found)
+    found.take([tally.findings()])
     schema = pa.schema([asked.schema.field(name).with_nullable(True) for name in asked.kept])
     frame = pl.from_arrow(pa.Table.from_batches(kept, schema=schema))
     assert isinstance(frame, pl.DataFrame)
@@ -138,7 +136,7 @@ def _chunks(asked: FileToExamine, opened: pq.ParquetFile) -> Chunks:
     """Return the column chunks of plain columns.
 
     Only for columns that were read: PyArrow ends the process when asked for a broken chunk, and
-    reading the column raises before that.
+    reading the column raises before that. Statistics are left alone for the same reason.
     """
     present, paths = opened.schema_arrow, opened.schema
     places = {paths.column(number).path: number for number in range(len(paths))}
@@ -159,24 +157,12 @@ def _check_sizes(asked: FileToExamine, chunks: Chunks, found: Findings) -> None:
         identity = field_id(asked.schema.field(name))
         assert identity is not None, "columns of a table have field ids"
         for what, count, told in (
-            ("bytes", sum(part.total_compressed_size for part in parts), record.column_sizes),
-            ("values", sum(part.num_values for part in parts), record.value_counts),
+            ("bytes", sum(part.total_compressed_size for part in parts), record.column_sizes or {}),
+            ("values", sum(part.num_values for part in parts), record.value_counts or {}),
         ):
-            if told is not None and told.get(identity, count) != count:
+            if told.get(identity, count) != count:
                 message = f"column {name} has {count} {what}, the manifest says {told[identity]}"
                 found.add(Rule.FILES, message, asked.rules.file.path)
-
-
-def _footer_bounds(asked: FileToExamine, chunks: Chunks) -> Bounds:
-    """Return the bounds that the footer tells; scans leave row groups out by them."""
-    bounds: dict[str, tuple[object, object]] = {}
-    for name in chunks.keys() & asked.rules.bounds.keys():
-        for part in chunks[name]:
-            facts = part.statistics
-            if facts is not None and facts.has_min_max:
-                told = plain(facts.min), plain(facts.max)
-                bounds[name] = widest(told, bounds.get(name, told))
-    return bounds
 
 
 def _batches(asked: FileToExamine, opened: pq.ParquetFile) -> Iterator[pa.RecordBatch]:

@@ -135,8 +135,8 @@ class RowTally:
         )
         self.places_wrong += pc.sum(wrong).as_py() or 0
 
-    def findings(self, footer: Bounds | None = None) -> Findings:
-        """Return what is wrong with the file; `footer` are bounds that the file itself tells."""
+    def findings(self) -> Findings:
+        """Return what is wrong with the file."""
         found = Findings()
         self._count(found)
         file, path = self.rules.file, self.rules.file.path
@@ -151,9 +151,8 @@ class RowTally:
         for name, value in self.partitions_wrong.items():
             message = f"rows with {name}={value!r} lie in another partition, {file.partition!r}"
             found.add(Rule.PARTITIONS, message, path)
-        for teller, bounds in (("the manifest", self.rules.bounds), ("the footer", footer or {})):
-            for name in self.ranges.keys() & bounds.keys():
-                self._judge_bounds(name, bounds[name], teller, found)
+        for name, seen in self.ranges.items():
+            self._judge_bounds(name, seen, found)
         if self.unsorted:
             by = ", ".join(self.rules.sort)
             found.add(Rule.SORT, f"rows are not sorted by {by}: {self.unsorted}", path)
@@ -165,16 +164,14 @@ class RowTally:
             found.add(Rule.CHANGES, message, path)
         return found
 
-    def _judge_bounds(
-        self, name: str, bounds: tuple[object, object], teller: str, found: Findings
-    ) -> None:
-        lower, upper = bounds
-        low, high = self.ranges[name]
+    def _judge_bounds(self, name: str, seen: tuple[object, object], found: Findings) -> None:
+        lower, upper = self.rules.bounds[name]
+        low, high = seen
         if lower is not None and _below(low, lower):
-            message = f"{name} goes down to {low!r}, {teller} says {lower!r}"
+            message = f"{name} goes down to {low!r}, the manifest says {lower!r}"
             found.add(Rule.BOUNDS, message, self.rules.file.path)
         if upper is not None and _below(upper, high):
-            message = f"{name} goes up to {high!r}, {teller} says {upper!r}"
+            message = f"{name} goes up to {high!r}, the manifest says {upper!r}"
             found.add(Rule.BOUNDS, message, self.rules.file.path)
 
     def _count(self, found: Findings) -> None:

@@ -52,17 +52,6 @@ def natural(kind: IcebergType, value: object) -> object:
     return value
 
 
-def plain(value: object) -> object:
-    """Return a Python value in plain Iceberg form; the reverse of `natural`."""
-    match value:
-        case datetime():
-            since = value.replace(tzinfo=value.tzinfo or UTC) - _EPOCH
-            return since // timedelta(microseconds=1)
-        case date():
-            return (value - _EPOCH.date()).days
-    return value
-
-
 def natural_bound(spec: TableSpec, ids: Sequence[int], bound: Sequence[object]) -> object:
     """Return a bound of a key: one column as its value, several as a tuple, none as None."""
     kinds = [spec.schema.find_type(field_id) for field_id in ids]
