@@ -124,9 +124,12 @@ def test_reading_an_empty_table_gives_its_columns(spark: SparkSession, warehouse
 
     assert made.read().collect() == []
     assert made.read().columns == ["id", "city", "amount", "tags", "note"]
-    assert made.read(
-        mode="unmerged", columns=["id"]
-    ).columns == ["id", "_action", "_version", "_order"]
+    assert made.read(mode="unmerged", columns=["id"]).columns == [
+        "id",
+        "_action",
+        "_version",
+        "_order",
+    ]
 
 
 def test_wrong_reads_are_refused_with_the_next_step(table: Table) -> None:
