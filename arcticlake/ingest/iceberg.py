@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+from pyiceberg.io.fileformat import DataFileStatistics
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -71,6 +72,7 @@ def data_files(
             statistics_plan,
             paths_to_ids,
         )
+        _drop_broken_bounds(statistics)
         bucket = () if pair.spec.bucket_id is None else (file.node.index,)
         data_file = DataFile.from_args(
             content=DataFileContent.DATA,
@@ -86,6 +88,18 @@ def data_files(
         data_file.spec_id = specs[file.node.buckets]
         made.append(data_file)
     return tuple(made)
+
+
+def _drop_broken_bounds(statistics: DataFileStatistics) -> None:
+    """Let a column go without bounds where they cannot be written.
+
+    pyiceberg cuts long text and counts its last character up; after U+D7FF that is no character.
+    """
+    for field_id, aggregate in list(statistics.column_aggregates.items()):
+        try:
+            aggregate.max_as_bytes()
+        except UnicodeEncodeError:
+            del statistics.column_aggregates[field_id]
 
 
 def append_changes(
