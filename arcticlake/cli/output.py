@@ -60,10 +60,10 @@ class Screen:
             typer.echo(text, err=True)
 
     def fail(self, failure: Failure) -> None:
-        """Write an error: one line, or one JSON object."""
+        """Write an error: one line of text, or one JSON object on a line."""
         if self.form is Form.JSON:
             told = {"kind": failure.kind, "message": failure.message}
-            typer.echo(encode({"error": told}), err=True)
+            typer.echo(json.dumps({"error": told}, ensure_ascii=False), err=True)
         else:
             typer.echo(f"error: {failure.message}", err=True)
 
