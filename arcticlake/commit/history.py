@@ -47,6 +47,9 @@ class SnapshotFact:
     mixed_before: bool = False
     """Whether the files before it lay under several partition specs; known for foreign
     dynamic overwrites only."""
+    replaced: frozenset[int] | None = None
+    """Sequences of the snapshots whose files it rewrote; known for foreign rewrites only, that
+    is, where another engine put new data files in the place of old ones."""
 
     @property
     def ours(self) -> bool:
@@ -184,6 +187,8 @@ def plan_view(log: Log, at: int | None = None) -> View:
         return _plan_keyless(log, known, at)
     markers = _markers(log)
     base = _choose_base(log, markers, at)
+    watermark, sequences = _watermark(log, base), _base_sequences(log, markers)
+    check_rewrites(log, sequences, watermark)
     newest = known[-1].version if known else 0
     version = newest if at is None else at
     change = [f for f in log.change if at is None or f.sequence <= at]
@@ -191,8 +196,8 @@ def plan_view(log: Log, at: int | None = None) -> View:
         version=version,
         base_snapshot_id=base.snapshot_id if base else None,
         change_snapshot_id=change[-1].snapshot_id if change else None,
-        watermark=_watermark(log, base),
-        base_sequences=_base_sequences(log, markers),
+        watermark=watermark,
+        base_sequences=sequences,
         base_versions=_base_versions(log, markers),
         schema_id=None if at is None else _schema_at(known, at),
     )
@@ -255,15 +260,47 @@ def _watermark(log: Log, base: SnapshotFact | None) -> Watermark:
 def _base_sequences(log: Log, markers: Mapping[int, int]) -> dict[int, int]:
     """Return where rows that a base snapshot added stand in history.
 
-    A foreign append is an insert. A foreign overwrite worked on base as it was, so pending
-    changes still apply on top of it.
+    A foreign append is an insert. A foreign rewrite keeps the place of the rows it rewrote: pending
+    changes that are newer than those still apply on top of it.
     """
-    sequences = {}
+    sequences: dict[int, int] = {}
+    place_of = {0: MERGED_SEQUENCE}
     for fact in log.base:
-        if not fact.content or (not fact.ours and fact.operation != "append"):
+        if not fact.ours and fact.replaced is not None:
+            known = fact.replaced or place_of  # row by row: any row may have been taken
+            place = max(place_of.get(sequence, MERGED_SEQUENCE) for sequence in known)
+        elif fact.content and (fact.ours or fact.operation == "append"):
+            place = markers.get(fact.snapshot_id, UNMARKED_SEQUENCE)
+        else:
             continue
-        sequences[fact.snapshot_id] = markers.get(fact.snapshot_id, UNMARKED_SEQUENCE)
+        place_of[fact.sequence] = place
+        if place != MERGED_SEQUENCE:
+            sequences[fact.snapshot_id] = place
     return sequences
+
+
+def check_rewrites(log: Log, sequences: Mapping[int, int], watermark: Watermark) -> None:
+    """Refuse a foreign rewrite of rows from before and after a change that still waits.
+
+    Such a file holds rows that the change must reach and rows that came after it, and nothing
+    tells them apart any more.
+    """
+    waiting = [f.sequence for f in log.change or () if f.kind in {"upsert", "delete"}]
+    place_of = {f.sequence: sequences.get(f.snapshot_id, MERGED_SEQUENCE) for f in log.base}
+    for fact in log.base:
+        if fact.ours or fact.replaced is None:
+            continue
+        before = {seq for seq in place_of if seq < fact.sequence} | {0}
+        places = {place_of.get(seq, MERGED_SEQUENCE) for seq in fact.replaced or before}
+        low, high = max(min(places), watermark.through), max(places)
+        if any(low < sequence <= high for sequence in waiting):
+            message = (
+                f"table {log.table}: base snapshot {fact.snapshot_id}, by another engine, rewrote "
+                "rows from before and after changes that are not merged yet; which rows they "
+                "reach is no longer known. Roll the base table back to the snapshot before it, "
+                "and let the other engine write when nothing is pending"
+            )
+            raise CorruptData(message)
 
 
 def _base_versions(log: Log, markers: Mapping[int, int]) -> dict[int, int]:

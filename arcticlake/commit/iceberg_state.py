@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.manifest import DataFile, ManifestContent
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.delete_file_index import DeleteFileIndex
 from pyiceberg.table.snapshots import Snapshot
 
-from arcticlake.commit.history import BASE_SNAPSHOT, Log, SnapshotFact, View, plan_view
+from arcticlake.commit.history import BASE_SNAPSHOT, COMMIT_ID, Log, SnapshotFact, View, plan_view
 from arcticlake.commit.iceberg import live_deletes, live_entries
 from arcticlake.errors import InvalidRequest
 from arcticlake.table.iceberg import TablePair, load_pair
@@ -102,6 +102,26 @@ def _fact(snapshot: Snapshot, by_id: Mapping[int, Snapshot], table: Table) -> Sn
         schema_id=snapshot.schema_id,
         summary=properties,
         mixed_before=dynamic and parent is not None and _specs_in_use(parent, table) > 1,
+        replaced=_replaced(snapshot, table) if _is_foreign_rewrite(snapshot, properties) else None,
+    )
+
+
+def _is_foreign_rewrite(snapshot: Snapshot, properties: Mapping[str, str]) -> bool:
+    operation = snapshot.summary.operation.value if snapshot.summary is not None else "append"
+    adds = int(properties.get("added-data-files", "0")) > 0
+    return COMMIT_ID not in properties and operation != "append" and adds
+
+
+def _replaced(snapshot: Snapshot, table: Table) -> frozenset[int]:
+    """Return the sequences of the files that a snapshot removed."""
+    return frozenset(
+        entry.sequence_number or 0
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DATA
+        and manifest.added_snapshot_id == snapshot.snapshot_id
+        and manifest.deleted_files_count
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        if entry.status == ManifestEntryStatus.DELETED
     )
 
 
