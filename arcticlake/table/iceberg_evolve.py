@@ -21,7 +21,7 @@ from arcticlake.errors import Conflict, InvalidRequest
 from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import TablePair, load_pair, sync_change_schema
 from arcticlake.table.options import options_of_properties, options_to_properties, parse_options
-from arcticlake.table.spec import TableSpec
+from arcticlake.table.spec import TableSpec, check_column_name
 from arcticlake.table.types import check_storable, spark_type_name
 
 METRICS_PROPERTY = "write.metadata.metrics.column."
@@ -35,10 +35,7 @@ def add_column(pair: TablePair, name: str, kind: str) -> None:
     if parent:
         _existing(pair.spec, parent)
     path: str | tuple[str, ...] = tuple(name.split(".")) if parent else name
-    taken = {known.lower() for known in pair.spec.schema.column_names}
-    if name.lower() in taken:
-        message = f"table {pair.spec.name}: column {name} exists already; choose another name"
-        raise InvalidRequest(message)
+    _check_free(pair.spec, name)
     field = wanted.fields[0]
     if field.required:
         message = (
@@ -56,6 +53,8 @@ def rename_column(pair: TablePair, name: str, new_name: str) -> None:
         message = f"table {pair.spec.name}: the new name {new_name!r} must be the last part only"
         raise InvalidRequest(message)
     check_storable(schema_from_ddl(f"`{new_name}` int"))
+    parent, _, last = column.rpartition(".")
+    _check_free(pair.spec, f"{parent}.{new_name}" if parent else new_name, but=last)
     _evolve(pair, lambda update: update.rename_column(column, new_name))
     _keep_metrics_exact(load_pair(pair.base.catalog, pair.spec.name))
 
@@ -114,6 +113,15 @@ def _existing(spec: TableSpec, name: str) -> str:
     hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(spec.columns)}"
     message = f"table {spec.name}: there is no column {name!r}; {hint}"
     raise InvalidRequest(message)
+
+
+def _check_free(spec: TableSpec, name: str, *, but: str = "") -> None:
+    """Refuse a name that is taken, with case ignored; `but` is the name that is given up."""
+    taken = {known.lower() for known in spec.schema.column_names}
+    if name.lower() in taken and name.rpartition(".")[2].lower() != but.lower():
+        message = f"table {spec.name}: column {name} exists already; choose another name"
+        raise InvalidRequest(message)
+    check_column_name(spec, name)
 
 
 def _evolve(pair: TablePair, change: Callable[[UpdateSchema], object]) -> None:

@@ -165,7 +165,7 @@ def plan_table(
     _check_partition(partition, name)
     sort = tuple(_sort_column(schema, text, name) for text in sort_by)
     key_ids = tuple(column.field_id for column in key)
-    return TableSpec(
+    spec = TableSpec(
         name=name,
         schema=_require_keys(schema, key_ids),
         key_ids=key_ids,
@@ -174,6 +174,26 @@ def plan_table(
         sort_ids=tuple(column.field_id for column in sort),
         options=parse_options(options, table=name),
     )
+    for column in spec.columns:
+        check_column_name(spec, column)
+    return spec
+
+
+def check_column_name(spec: TableSpec, column: str) -> None:
+    """Refuse a column with the name of a partition field, which Iceberg does not allow."""
+    taken = {
+        t.name.lower() for t in spec.partition if not isinstance(t.transform, IdentityTransform)
+    }
+    if spec.bucket_id is not None:
+        bucket = re.escape(spec.schema.find_field(spec.bucket_id).name)
+        if re.fullmatch(rf"{bucket}_bucket_\d+", column, re.IGNORECASE):
+            taken.add(column.lower())
+    if column.lower() in taken:
+        message = (
+            f"table {spec.name}: column {column} has the name of a partition field of the table; "
+            "choose another name"
+        )
+        raise InvalidRequest(message)
 
 
 def check_name(name: str) -> None:
