@@ -1,0 +1,220 @@
+"""The single history over both tables, as a pure decision on their logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from arcticlake.commit.history import (
+    BASE_SNAPSHOT,
+    COMMIT_ID,
+    CONTAINS,
+    KIND,
+    ROWS,
+    SCHEMA_ID,
+    Log,
+    SnapshotFact,
+    check_one_of,
+    plan_view,
+    unmarked,
+    version_at,
+    versions,
+)
+from arcticlake.errors import CorruptData, InvalidRequest, NotFound
+from arcticlake.table.order import MERGED_SEQUENCE, UNMARKED_SEQUENCE
+from arcticlake.table.watermark import Watermark, encode_watermark
+
+
+def ours(snapshot_id: int, sequence: int, kind: str, **summary: str) -> SnapshotFact:
+    named = {key.replace("_", "-"): value for key, value in summary.items()}
+    return SnapshotFact(
+        snapshot_id=snapshot_id,
+        sequence=sequence,
+        timestamp_ms=1000 * sequence,
+        operation="append",
+        schema_id=0,
+        summary={COMMIT_ID: "x", KIND: kind, **named},
+    )
+
+
+def marker(snapshot_id: int, sequence: int, base: int, kind: str = "insert") -> SnapshotFact:
+    fact = ours(snapshot_id, sequence, kind)
+    return replace(fact, summary={**fact.summary, BASE_SNAPSHOT: str(base)})
+
+
+def foreign(snapshot_id: int, sequence: int, operation: str = "append") -> SnapshotFact:
+    return SnapshotFact(snapshot_id, sequence, 1000 * sequence, operation, 0, {})
+
+
+def compacted(snapshot_id: int, sequence: int, contains: int, through: int) -> SnapshotFact:
+    fact = ours(snapshot_id, sequence, "compact")
+    marks = {CONTAINS: str(contains), **encode_watermark(Watermark(through))}
+    return replace(fact, summary={**fact.summary, **marks}, operation="replace")
+
+
+def log(base: list[SnapshotFact], change: list[SnapshotFact] | None) -> Log:
+    return Log("db.t", tuple(base), None if change is None else tuple(change))
+
+
+def test_every_content_commit_has_one_version_and_compaction_none() -> None:
+    history = log(
+        [ours(10, 1, "insert"), compacted(11, 2, contains=3, through=3)],
+        [marker(20, 1, 10), ours(21, 2, "upsert"), ours(22, 3, "delete"), ours(23, 4, "tidy")],
+    )
+
+    assert [(v.version, v.kind) for v in versions(history)] == [
+        (1, "insert"),
+        (2, "upsert"),
+        (3, "delete"),
+    ]
+
+
+def test_the_newest_view_reads_the_newest_of_both() -> None:
+    history = log([ours(10, 1, "insert")], [marker(20, 1, 10), ours(21, 2, "upsert")])
+
+    view = plan_view(history)
+
+    assert (view.version, view.base_snapshot_id, view.change_snapshot_id) == (2, 10, 21)
+    assert view.schema_id is None
+    assert view.base_sequence(10) == 1
+    assert view.base_sequence(999) == MERGED_SEQUENCE
+    assert view.base_versions == {10: 1}
+
+
+def test_our_batch_without_a_marker_is_invisible_and_waits_for_one() -> None:
+    history = log(
+        [ours(10, 1, "insert"), ours(11, 2, "insert")], [marker(20, 1, 10), ours(21, 2, "upsert")]
+    )
+
+    assert plan_view(history).base_snapshot_id == 10
+    assert [fact.snapshot_id for fact in unmarked(history)] == [11]
+    assert unmarked(log([ours(10, 1, "insert")], None)) == ()
+
+
+def test_a_foreign_append_is_seen_at_once_as_the_newest() -> None:
+    history = log([ours(10, 1, "insert"), foreign(11, 2)], [marker(20, 1, 10)])
+
+    view = plan_view(history)
+
+    assert view.base_snapshot_id == 11
+    assert view.base_sequence(11) == UNMARKED_SEQUENCE
+    assert [fact.snapshot_id for fact in unmarked(history)] == [11]
+    assert plan_view(history, 1).base_snapshot_id == 10
+
+
+def test_a_foreign_overwrite_stands_below_pending_changes() -> None:
+    history = log(
+        [ours(10, 1, "insert"), foreign(11, 2, "overwrite")],
+        [marker(20, 1, 10), ours(21, 2, "upsert")],
+    )
+
+    assert plan_view(history).base_sequence(11) == MERGED_SEQUENCE
+
+
+def test_a_foreign_replace_changes_no_content() -> None:
+    """A rewrite of files by another engine needs no version."""
+    history = log([ours(10, 1, "insert"), foreign(11, 2, "replace")], [marker(20, 1, 10)])
+
+    assert unmarked(history) == ()
+    assert plan_view(history).base_snapshot_id == 11
+
+
+def test_an_old_version_reads_base_that_contains_nothing_above_it() -> None:
+    history = log(
+        [ours(10, 1, "insert"), compacted(11, 2, contains=3, through=3), ours(12, 3, "insert")],
+        [marker(20, 1, 10), ours(21, 2, "upsert"), ours(22, 3, "upsert"), marker(23, 4, 12)],
+    )
+
+    views = {at: plan_view(history, at) for at in (0, 1, 2, 3, 4)}
+
+    assert {at: view.base_snapshot_id for at, view in views.items()} == {
+        0: None,
+        1: 10,
+        2: 10,
+        3: 11,
+        4: 12,
+    }
+    assert {at: view.change_snapshot_id for at, view in views.items()} == {
+        0: None,
+        1: 20,
+        2: 21,
+        3: 22,
+        4: 23,
+    }
+    assert views[2].watermark == Watermark()
+    assert views[3].watermark == Watermark(3)
+
+
+def test_a_foreign_write_keeps_the_watermark_of_ours_before_it() -> None:
+    history = log(
+        [compacted(10, 1, contains=2, through=2), foreign(11, 2)],
+        [ours(20, 1, "upsert"), ours(21, 2, "upsert")],
+    )
+
+    assert plan_view(history).watermark == Watermark(2)
+
+
+def test_a_version_brings_its_own_schema() -> None:
+    upsert = ours(21, 2, "upsert")
+    history = log([], [replace(upsert, summary={**upsert.summary, SCHEMA_ID: "7", ROWS: "3"})])
+
+    assert plan_view(history, 2).schema_id == 7
+    assert plan_view(history).schema_id is None
+    assert versions(history)[0].rows == 3
+
+
+def test_an_unknown_version_is_not_found() -> None:
+    history = log([], [ours(20, 2, "upsert"), ours(21, 5, "upsert")])
+
+    for at in (1, 3, 6, -1):
+        with pytest.raises(NotFound, match=rf"db\.t has no version {at}; it goes from 2 to 5"):
+            plan_view(history, at)
+    with pytest.raises(NotFound, match="no commits yet"):
+        plan_view(log([], []), 3)
+
+
+def test_a_table_without_a_key_counts_its_base_snapshots() -> None:
+    history = log([ours(10, 1, "insert"), foreign(11, 2), compacted(12, 3, 2, 0)], None)
+
+    assert [(v.version, v.kind) for v in versions(history)] == [
+        (1, "insert"),
+        (2, "foreign append"),
+    ]
+    assert plan_view(history).base_snapshot_id == 12
+    assert plan_view(history).version == 2
+    assert plan_view(history, 1).base_snapshot_id == 10
+    assert plan_view(history).base_versions[11] == 2
+
+
+def test_a_foreign_write_into_the_change_table_stops_everything() -> None:
+    history = log([], [ours(20, 1, "upsert"), foreign(21, 2)])
+
+    with pytest.raises(CorruptData, match=r"db\.t: snapshot 21 of its change table.*verify"):
+        plan_view(history)
+
+
+def test_a_foreign_dynamic_overwrite_of_a_mixed_tree_stops_everything() -> None:
+    """It replaces files of one depth only, so old rows stand beside new ones."""
+    bad = replace(foreign(11, 2, "overwrite"), mixed_before=True)
+
+    with pytest.raises(CorruptData, match=r"db\.t: base snapshot 11 is a dynamic INSERT OVERWRITE"):
+        plan_view(log([ours(10, 1, "insert"), bad], [marker(20, 1, 10)]))
+
+
+def test_a_moment_finds_the_newest_version_at_or_before_it() -> None:
+    """INC-08, INC-09."""
+    known = versions(log([], [ours(20, 1, "upsert"), ours(21, 3, "upsert")]))
+
+    def at(moment: int) -> int:
+        return version_at(known, moment, table="db.t", asked=str(moment))
+
+    assert (at(1000), at(2999), at(3000), at(9999)) == (1, 1, 3, 3)
+    with pytest.raises(NotFound, match=r"db\.t.*before 999"):
+        at(999)
+
+
+def test_only_one_point_in_time_may_be_named() -> None:
+    check_one_of("db.t", version=None, tag="x")
+    with pytest.raises(InvalidRequest, match="only one of version and tag"):
+        check_one_of("db.t", version=1, tag="x")
