@@ -24,5 +24,6 @@ readings.delete([{"sensor": "attic", "taken_at": hours[8]}])
 
 frame = pl.from_arrow(readings.to_arrow(where="taken_at >= '2026-11-15 06:00:00'"))
 print(frame)
-print(readings.to_arrow(version=1).num_rows, "readings before,", readings.to_arrow().num_rows, "now")
+before, now = readings.to_arrow(version=1), readings.to_arrow()
+print(before.num_rows, "readings before,", now.num_rows, "now")
 print(readings.verify())

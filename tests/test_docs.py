@@ -103,7 +103,7 @@ def run_python(block: Block, page: Path, names: dict[str, object]) -> str:
     if "sketch" in block.marks:
         return block.output or ""
     with redirect_stdout(io.StringIO()) as printed:
-        exec(code, names)  # noqa: S102 - the code of our own docs
+        exec(code, names)
     return printed.getvalue()
 
 
@@ -193,9 +193,8 @@ def test_every_command_in_the_docs_exists() -> None:
     wrong = []
     for page in (*PAGES, ROOT / "CHANGELOG.md"):
         text = page.read_text(encoding="utf-8")
-        for verb in re.findall(r"(?:^|`)arctic (?:--\w+ \S+ )*([a-z][a-z-]+)", text, re.MULTILINE):
-            if verb not in VERBS:
-                wrong.append(f"{name_of(page)}: arctic {verb}")
+        verbs = re.findall(r"(?:^|`)arctic (?:--\w+ \S+ )*([a-z][a-z-]+)", text, re.MULTILINE)
+        wrong += [f"{name_of(page)}: arctic {verb}" for verb in verbs if verb not in VERBS]
 
     assert not wrong
 
@@ -204,9 +203,8 @@ def test_every_link_leads_somewhere() -> None:
     wrong = []
     for page in (*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md"):
         prose = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
-        for target in LINK.findall(prose):
-            if not (page.parent / target).exists():
-                wrong.append(f"{name_of(page)} → {target}")
+        targets = [target for target in LINK.findall(prose) if not (page.parent / target).exists()]
+        wrong += [f"{name_of(page)} → {target}" for target in targets]
 
     assert not wrong
 
