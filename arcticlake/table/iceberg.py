@@ -34,6 +34,7 @@ from pyiceberg.table.update import (
     SetCurrentSchemaUpdate,
 )
 from pyiceberg.transforms import IdentityTransform, parse_transform
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from arcticlake.errors import CorruptData, InvalidRequest, NotFound, Unavailable
@@ -100,8 +101,10 @@ def _folder_catalog(warehouse: str) -> Catalog:
         message = f"warehouse {folder} is a file; name a folder"
         raise InvalidRequest(message)
     folder.mkdir(parents=True, exist_ok=True)
-    uri = f"sqlite:///{folder / CATALOG_FILE}?timeout={_SQLITE_WAIT_SECONDS}"
-    return SqlCatalog(CATALOG_NAME, uri=uri, warehouse=str(folder))
+    # Built from parts, because a folder's name may hold any character, also ? and %.
+    place = str(folder / CATALOG_FILE)
+    uri = URL.create("sqlite", database=place, query={"timeout": str(_SQLITE_WAIT_SECONDS)})
+    return SqlCatalog(CATALOG_NAME, uri=uri.render_as_string(), warehouse=str(folder))
 
 
 def create_pair(

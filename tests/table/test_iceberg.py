@@ -196,3 +196,16 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     for warehouse, catalog, kind, words in cases:
         with pytest.raises(kind, match=words):
             open_catalog(warehouse, catalog)
+
+
+@pytest.mark.parametrize("folder", ["a b", "ü😀", "50%20", "why?x=1", "c#", "a&b"])
+def test_a_folder_may_have_any_name(tmp_path: Path, folder: str) -> None:
+    opened = open_catalog(str(tmp_path / folder), None)
+    create(opened)
+    opened.close()
+
+    again = open_catalog(str(tmp_path / folder), None)
+    assert table_names(again) == [NAME]
+    assert load_pair(again, NAME).spec.key == ("id",)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder]
+    again.close()
