@@ -40,6 +40,7 @@ from pyiceberg.typedef import Record
 
 from arcticlake.commit.history import View
 from arcticlake.errors import InvalidRequest
+from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.spec import TableSpec
 from arcticlake.tree.files import Bounds, FileEntry, Role, TableFiles
 from arcticlake.tree.forest import Partition, lineal_groups
@@ -129,7 +130,7 @@ def plan_scan(
     if judge:
         scan_bases = tuple(f for f in bases if judge.keeps_values(f))
         scan_changes = tuple(f for f in pending if judge.keeps_values(f))
-        groups = _needed(groups, {f.path for f in (*scan_bases, *scan_changes)})
+        groups = _needed(groups, {f.path for f in (*scan_bases, *scan_changes)}, view)
     return ScanPlan(
         table=spec.name,
         mode=mode,
@@ -168,12 +169,22 @@ def _row_deletes(bases: Sequence[FileEntry]) -> tuple[ResolveGroup, ...]:
     return tuple(ResolveGroup(f.partition, f.node, (f,), ()) for f in bases if f.row_deletes)
 
 
-def _needed(groups: Sequence[ResolveGroup], scanned: set[str]) -> tuple[ResolveGroup, ...]:
-    """Return the groups that decide about a scanned file; bases that are not scanned drop out."""
+def _needed(
+    groups: Sequence[ResolveGroup], scanned: set[str], view: View
+) -> tuple[ResolveGroup, ...]:
+    """Return the groups that decide about a scanned file.
+
+    Bases that are not scanned drop out, unless a batch wrote them: their rows may be newer than a
+    pending change and hide it.
+    """
     kept = []
     for group in groups:
-        bases = tuple(f for f in group.bases if f.path in scanned)
-        if bases or any(f.path in scanned for f in group.changes):
+        bases = tuple(
+            f
+            for f in group.bases
+            if f.path in scanned or view.base_sequence(f.snapshot_id) != MERGED_SEQUENCE
+        )
+        if any(f.path in scanned for f in (*bases, *group.changes)):
             kept.append(ResolveGroup(group.partition, group.node, bases, group.changes))
     return tuple(kept)
 
