@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from arcticlake.commit.marks import NO_VERSION, Mark
 from arcticlake.errors import CorruptData, InvalidRequest, NotFound
 from arcticlake.table.order import MERGED_SEQUENCE, UNMARKED_SEQUENCE
 from arcticlake.table.watermark import Watermark, decode_watermark
@@ -91,6 +92,8 @@ class Log:
     table: str
     base: tuple[SnapshotFact, ...]
     change: tuple[SnapshotFact, ...] | None
+    marks: Mapping[int, Mark] = field(default_factory=dict)
+    """What the change table remembers of base snapshots, expired ones too, by their id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,8 @@ def unmarked(log: Log) -> tuple[SnapshotFact, ...]:
 
 
 def _markers(log: Log) -> dict[int, int]:
-    return {
+    remembered = {i: mark.version for i, mark in log.marks.items() if mark.version != NO_VERSION}
+    return remembered | {
         int(fact.summary[BASE_SNAPSHOT]): fact.sequence
         for fact in log.change or ()
         if BASE_SNAPSHOT in fact.summary
@@ -187,7 +191,13 @@ def plan_view(log: Log, at: int | None = None) -> View:
         return _plan_keyless(log, known, at)
     markers = _markers(log)
     base = _choose_base(log, markers, at)
-    watermark, sequences = _watermark(log, base), _base_sequences(log, markers)
+    if base is None and at and log.base and log.base[0].sequence > 1:
+        message = (
+            f"table {log.table}: version {at} cannot be read any more, the base snapshots of its "
+            "time have expired; read a newer one, see history()"
+        )
+        raise NotFound(message)
+    watermark, sequences = _watermark(log, base), base_places(log)
     check_rewrites(log, sequences, watermark)
     newest = known[-1].version if known else 0
     version = newest if at is None else at
@@ -257,15 +267,18 @@ def _watermark(log: Log, base: SnapshotFact | None) -> Watermark:
     return Watermark()
 
 
-def _base_sequences(log: Log, markers: Mapping[int, int]) -> dict[int, int]:
-    """Return where rows that a base snapshot added stand in history.
+def base_places(log: Log) -> dict[int, int]:
+    """Return where rows that a base snapshot added stand in history, where it is not 0.
 
     A foreign append is an insert. A foreign rewrite keeps the place of the rows it rewrote: pending
     changes that are newer than those still apply on top of it.
     """
-    sequences: dict[int, int] = {}
-    place_of = {0: MERGED_SEQUENCE}
+    markers = _markers(log)
+    places = {snapshot_id: mark.place for snapshot_id, mark in log.marks.items()}
+    place_of = {0: MERGED_SEQUENCE} | {mark.sequence: mark.place for mark in log.marks.values()}
     for fact in log.base:
+        if fact.snapshot_id in log.marks:
+            continue
         if not fact.ours and fact.replaced is not None:
             known = fact.replaced or place_of  # row by row: any row may have been taken
             place = max(place_of.get(sequence, MERGED_SEQUENCE) for sequence in known)
@@ -273,10 +286,24 @@ def _base_sequences(log: Log, markers: Mapping[int, int]) -> dict[int, int]:
             place = markers.get(fact.snapshot_id, UNMARKED_SEQUENCE)
         else:
             continue
-        place_of[fact.sequence] = place
-        if place != MERGED_SEQUENCE:
-            sequences[fact.snapshot_id] = place
-    return sequences
+        place_of[fact.sequence] = places[fact.snapshot_id] = place
+    return {snapshot_id: place for snapshot_id, place in places.items() if place}
+
+
+def unremembered(log: Log) -> tuple[SnapshotFact, ...]:
+    """Return the foreign rewrites that make no version and whose place is not kept yet."""
+    if log.change is None:
+        return ()
+    rewrites = [f for f in log.base if not f.ours and f.replaced is not None and not f.content]
+    return tuple(f for f in rewrites if f.snapshot_id not in log.marks)
+
+
+def _waiting(log: Log) -> set[int]:
+    """Return the sequences of commits of changes; those that expired are what no marker was."""
+    known = log.change or ()
+    expired = range(1, known[0].sequence) if known else range(0)
+    marked = set(_markers(log).values())
+    return {f.sequence for f in known if f.kind in {"upsert", "delete"}} | (set(expired) - marked)
 
 
 def check_rewrites(log: Log, sequences: Mapping[int, int], watermark: Watermark) -> None:
@@ -285,8 +312,9 @@ def check_rewrites(log: Log, sequences: Mapping[int, int], watermark: Watermark)
     Such a file holds rows that the change must reach and rows that came after it, and nothing
     tells them apart any more.
     """
-    waiting = [f.sequence for f in log.change or () if f.kind in {"upsert", "delete"}]
-    place_of = {f.sequence: sequences.get(f.snapshot_id, MERGED_SEQUENCE) for f in log.base}
+    waiting = _waiting(log)
+    place_of = {mark.sequence: mark.place for mark in log.marks.values()}
+    place_of |= {f.sequence: sequences.get(f.snapshot_id, MERGED_SEQUENCE) for f in log.base}
     for fact in log.base:
         if fact.ours or fact.replaced is None:
             continue

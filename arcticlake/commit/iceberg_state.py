@@ -16,6 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from arcticlake.commit.history import BASE_SNAPSHOT, COMMIT_ID, Log, SnapshotFact, View, plan_view
 from arcticlake.commit.iceberg import live_deletes, live_entries
+from arcticlake.commit.marks import decode_marks
 from arcticlake.errors import InvalidRequest
 from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.tree.files import FileEntry, Role, TableFiles
@@ -75,8 +76,10 @@ def _marks_unseen(base: Table, change: Table) -> bool:
 
 def load_log(pair: TablePair) -> Log:
     """Return the main lines of both tables."""
-    change = None if pair.change is None else _line(pair.change)
-    return Log(pair.spec.name, _line(pair.base), change)
+    if pair.change is None:
+        return Log(pair.spec.name, _line(pair.base), None)
+    marks = decode_marks(pair.change.properties)
+    return Log(pair.spec.name, _line(pair.base), _line(pair.change), marks)
 
 
 def _line(table: Table) -> tuple[SnapshotFact, ...]:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.fileformat import DataFileStatistics
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
@@ -34,15 +36,20 @@ from arcticlake.commit.history import (
     KIND,
     ROWS,
     SCHEMA_ID,
+    Log,
     SnapshotFact,
+    base_places,
     unmarked,
+    unremembered,
 )
 from arcticlake.commit.iceberg import ensure_spec, find_commit
 from arcticlake.commit.iceberg_state import TableState, load_log, load_state
 from arcticlake.commit.loop import Done, commit
+from arcticlake.commit.marks import NO_VERSION, Mark, decode_marks, encode_mark
 from arcticlake.errors import InternalError
 from arcticlake.ingest.parquet import WrittenFile
 from arcticlake.table.iceberg import TablePair, load_pair
+from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.watermark import encode_watermark
 
 
@@ -183,15 +190,36 @@ def append_base(
         return Committed(_version(base, commit_id), rows, len(added))
     snapshot = find_commit(base, commit_id)
     assert snapshot is not None, "a commit that returned is in the table"
-    version = mark(pair, snapshot.snapshot_id, _summary(pair, "insert", rows, len(added)))
-    return Committed(version, rows, len(added))
+    told = _summary(pair, "insert", rows, len(added))
+    done = mark(pair, snapshot.snapshot_id, snapshot.sequence_number or 0, told)
+    return Committed(done.version, rows, len(added))
 
 
 def mark_all(pair: TablePair) -> None:
     """Give a version to every base snapshot that has none: a dead writer's, or a foreign one."""
     log = load_log(pair)
     for fact in unmarked(log):
-        mark(pair, fact.snapshot_id, _marker_summary(fact))
+        rewrote = not fact.ours and fact.operation != "append"
+        place = base_places(log).get(fact.snapshot_id, MERGED_SEQUENCE) if rewrote else None
+        summary = _marker_summary(fact)
+        done = mark(pair, fact.snapshot_id, fact.sequence, summary, place=place)
+        log = replace(log, marks={**log.marks, fact.snapshot_id: done})
+    _remember_rewrites(pair, log)
+
+
+def _remember_rewrites(pair: TablePair, log: Log) -> None:
+    """Keep the place of rows that another engine rewrote, for the time when its commit expires."""
+    places = base_places(log)
+    kept: dict[str, str] = {}
+    for fact in unremembered(log):
+        place = places.get(fact.snapshot_id, MERGED_SEQUENCE)
+        kept |= encode_mark(fact.snapshot_id, Mark(fact.sequence, NO_VERSION, place))
+    if kept and pair.change is not None:
+        # Somebody else may be faster with the same; otherwise the next writer does it.
+        with suppress(CommitFailedException):
+            pair.base.catalog.load_table(pair.change.name()).transaction().set_properties(
+                kept
+            ).commit_transaction()
 
 
 def _marker_summary(fact: SnapshotFact) -> dict[str, str]:
@@ -208,35 +236,38 @@ def _foreign_kind(fact: SnapshotFact) -> str:
     return "insert" if fact.operation == "append" else "overwrite"
 
 
-def mark(pair: TablePair, base_snapshot_id: int, summary: Mapping[str, str]) -> int:
-    """Commit the marker of a base snapshot, unless somebody else did; return its version."""
+def mark(
+    pair: TablePair,
+    base_snapshot_id: int,
+    sequence: int,
+    summary: Mapping[str, str],
+    *,
+    place: int | None = None,
+) -> Mark:
+    """Commit the marker of a base snapshot, unless somebody else did; return what is kept of it.
+
+    `place` is where its rows stand in history; without one, at the version that they get.
+    """
     assert pair.change is not None, "a table without a key needs no markers"
     catalog, name = pair.base.catalog, ".".join(pair.change.name())
-    marker = SnapshotChange(
-        operation=Operation.APPEND,
-        summary={**summary, BASE_SNAPSHOT: str(base_snapshot_id)},
-    )
 
     def decide(table: Table) -> SnapshotChange | Done:
-        return marker if _marker(table, base_snapshot_id) is None else Done()
+        if base_snapshot_id in decode_marks(table.properties):
+            return Done()
+        version = table.metadata.next_sequence_number()
+        kept = Mark(sequence, version, version if place is None else place)
+        return SnapshotChange(
+            operation=Operation.APPEND,
+            summary={**summary, BASE_SNAPSHOT: str(base_snapshot_id)},
+            properties=encode_mark(base_snapshot_id, kept),
+        )
 
-    version = _marker(
-        commit(lambda: catalog.load_table(name), decide, uuid4().hex), base_snapshot_id
-    )
-    if version is None:
+    table = commit(lambda: catalog.load_table(name), decide, uuid4().hex)
+    found = decode_marks(table.properties).get(base_snapshot_id)
+    if found is None:
         message = f"table {pair.spec.name}: the marker of base snapshot {base_snapshot_id} is gone"
         raise InternalError(message)
-    return version
-
-
-def _marker(table: Table, base_snapshot_id: int) -> int | None:
-    for snapshot in table.metadata.snapshots:
-        named = (
-            snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
-        )
-        if named == str(base_snapshot_id):
-            return snapshot.sequence_number
-    return None
+    return found
 
 
 def _summary(pair: TablePair, kind: str, rows: int, files: int) -> dict[str, str]:
