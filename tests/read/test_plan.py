@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import to_bytes
-from pyiceberg.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    LessThan,
-    Or,
-)
+from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Or
+from pyiceberg.expressions.parser import parse
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform, MonthTransform
@@ -176,7 +168,7 @@ def test_a_condition_on_the_key_drops_files_of_both_tables() -> None:
         file("b1", "3/0", (10, 19)),
         file("c0", "3/0", (1, 9)),
         file("c1", "3/0", (50, 60)),
-        where=LessThan("id", 10),
+        where=parse("id < 10"),
     )
 
     assert (paths(found.bases), paths(found.changes)) == ("b0", "c0")
@@ -195,7 +187,7 @@ def test_a_key_value_drops_all_other_nodes_at_every_depth() -> None:
         for index in range(mask + 1)
     ]
 
-    found = plan(*files, where=EqualTo("id", 44))
+    found = plan(*files, where=parse("id = 44"))
 
     assert {f.node for f in found.bases} == set(home)
 
@@ -207,7 +199,7 @@ def test_a_condition_on_a_value_never_sinks_below_the_resolution() -> None:
         file("b1", "3/0", (1, 9), values=(90, 99)),
         file("c0", "3/0", (1, 9), values=(90, 99)),
         file("c1", "3/0", (1, 9), values=(0, 10)),
-        where=LessThan("v", 50),
+        where=parse("v < 50"),
     )
 
     assert (paths(found.bases), paths(found.changes)) == ("b0", "c1")
@@ -220,7 +212,7 @@ def test_a_batch_that_is_newer_than_a_change_takes_part_though_it_is_not_scanned
     found = plan(
         file("b0", "3/0", (1, 9), values=(90, 99)),
         file("c0", "3/0", (1, 9), values=(0, 10)),
-        where=LessThan("v", 50),
+        where=parse("v < 50"),
         view=view,
     )
 
@@ -232,7 +224,7 @@ def test_groups_that_decide_about_no_scanned_file_are_not_resolved() -> None:
     found = plan(
         file("b0", "3/0", (1, 9), values=(90, 99)),
         file("c0", "3/0", (1, 9), values=(90, 99)),
-        where=LessThan("v", 50),
+        where=parse("v < 50"),
     )
 
     assert (found.groups, found.bases, found.changes) == ((), (), ())
@@ -240,7 +232,7 @@ def test_groups_that_decide_about_no_scanned_file_are_not_resolved() -> None:
 
 def test_the_last_day_of_the_calendar_prunes_nothing_and_breaks_nothing() -> None:
     month = PartitionSpec(PartitionField(3, 1000, MonthTransform(), "day_month"))
-    where = GreaterThan("day", "9999-12-31")
+    where = parse("day > '9999-12-31'")
     pruning = Pruning(SPEC.schema, whole=where, on_key=AlwaysTrue(), specs={(Role.BASE, 2): month})
 
     found = plan_scan(
@@ -269,7 +261,7 @@ def test_ranges_meet_unless_one_column_says_no() -> None:
 
 def test_what_a_condition_says_of_some_columns_is_never_stronger() -> None:
     key = frozenset({"id"})
-    mine, other = EqualTo("id", 1), EqualTo("v", 1)
+    mine, other = parse("id = 1"), parse("v = 1")
 
     assert only_on(And(mine, other), key) == mine
     assert only_on(Or(mine, other), key) == AlwaysTrue()
