@@ -43,7 +43,7 @@ def test_a_plan_is_resolved_and_scanned(tmp_path: Path) -> None:
     assert some.to_pylist() == [{"id": 2, "v": "c2"}]
 
 
-def test_a_base_file_stands_at_the_version_of_its_batch(tmp_path: Path) -> None:
+def test_a_base_file_stands_at_the_version_of_its_batch() -> None:
     plan = plan_of(["b"], [])
 
     (job,) = resolve_jobs(plan, Storage(), KEY, HIDDEN, {"b": np.array([1])})
@@ -67,7 +67,7 @@ def test_a_group_that_was_resolved_is_not_read_again(tmp_path: Path) -> None:
     }
 
 
-def test_the_cache_forgets_what_was_used_least(tmp_path: Path) -> None:
+def test_the_cache_forgets_what_was_used_least() -> None:
     cache = arrow._Cache()
     mask = {"f": np.zeros(arrow.CACHE_ROWS_MAX // 2, dtype=bool)}
     for number in range(2):

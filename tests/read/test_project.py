@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -18,11 +19,11 @@ def column(
     return pa.field(name, kind, nullable=nullable, metadata=metadata)
 
 
-def batch_of(field: pa.Field, values: list[object]) -> pa.RecordBatch:
+def batch_of(field: pa.Field, values: Sequence[object]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(values, field.type)], schema=pa.schema([field]))
 
 
-def shaped(found: pa.Field, wanted: pa.Field, values: list[object]) -> list[object]:
+def shaped(found: pa.Field, wanted: pa.Field, values: Sequence[object]) -> list[object]:
     """Project a batch, whole and as a slice, and return its values."""
     batch = batch_of(found, values)
     result = project(batch, pa.schema([wanted]))

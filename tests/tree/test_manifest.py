@@ -17,6 +17,7 @@ from arcticlake.tree.files import FileEntry, Role
 from arcticlake.tree.manifest import file_entries
 from arcticlake.tree.node import ROOT, Node
 
+Value = int | float | str
 SPEC = plan_table(
     "db.t",
     schema_from_ddl("id bigint, name string, day date, f double"),
@@ -40,7 +41,7 @@ def iceberg_spec(*fields: tuple[int, Transform]) -> PartitionSpec:  # type: igno
 def entry(
     spec: PartitionSpec,
     *partition: object,
-    bounds: dict[int, tuple[PrimitiveType, object, object]] | None = None,
+    bounds: dict[int, tuple[PrimitiveType, Value, Value]] | None = None,
     table: TableSpec = SPEC,
 ) -> FileEntry:
     known = bounds or {}
