@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 
@@ -15,6 +15,8 @@ from tests.properties.values import VALUES
 
 Truth = bool | None
 COMPARED = ("int", "bigint", "string", "date", "decimal(9,2)", "decimal(20,2)", "double", "float")
+
+COMPARISONS: Mapping[str, Callable[..., bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @dataclass(frozen=True)
@@ -107,5 +109,5 @@ def _compare(value: object, sign: str, other: object) -> Truth:
     left, right = ordered(value), ordered(other)
     if sign in {"=", "<>"}:
         return (left == right) == (sign == "=")
-    answer: bool = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign](left, right)  # type: ignore[arg-type]
-    return answer
+    compare: Callable[[object, object], bool] = COMPARISONS[sign]
+    return compare(left, right)

@@ -43,7 +43,8 @@ def create(
         "sort_by": ["day"],
         "bucket_by": None,
     }
-    spec = plan_table(name, schema_from_ddl(DDL), options=options or {}, **(given | settings))  # type: ignore[arg-type]
+    given |= {"options": options or {}} | settings
+    spec = plan_table(name, schema_from_ddl(DDL), **given)  # type: ignore[arg-type]
     return create_pair(catalog, spec, options or {})
 
 

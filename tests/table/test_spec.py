@@ -22,7 +22,8 @@ def plan(**settings: object) -> TableSpec:
         "bucket_by": None,
         "options": {},
     }
-    return plan_table("shop.orders", schema_from_ddl(DDL), **(given | settings))  # type: ignore[arg-type]
+    given |= settings
+    return plan_table("shop.orders", schema_from_ddl(DDL), **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", ["id", "day", "at", "name", "price", "raw", "n"])

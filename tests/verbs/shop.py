@@ -21,7 +21,8 @@ NAME = "shop.orders"
 
 def orders(lake: Lake, **settings: object) -> Table:
     """Create the table of orders."""
-    return lake.create_table(NAME, ORDERS, primary_key="order_id", **settings)  # type: ignore[arg-type]
+    given: dict[str, object] = {"primary_key": "order_id"} | settings
+    return lake.create_table(NAME, ORDERS, **given)  # type: ignore[arg-type]
 
 
 def rows(ids: Iterable[int], status: str = "new", qty: int | None = 1) -> pa.Table:
@@ -37,6 +38,14 @@ def rows(ids: Iterable[int], status: str = "new", qty: int | None = 1) -> pa.Tab
     )
 
 
+def changed(column: str, values: list[object], kind: pa.DataType | None = None) -> pa.Table:
+    """Return two orders, one column replaced."""
+    table = rows([1, 2])
+    return table.set_column(
+        table.column_names.index(column), column, pa.array(values, kind or pa.infer_type(values))
+    )
+
+
 def keys(*ids: int) -> pa.Table:
     """Return a frame of keys."""
     return pa.table({"order_id": pa.array(ids, pa.int64())})
@@ -44,7 +53,8 @@ def keys(*ids: int) -> pa.Table:
 
 def statuses(table: Table, **request: object) -> dict[int, str]:
     """Read ids and statuses; a key that comes twice is an error."""
-    found = table.to_arrow(columns=["order_id", "status"], **request).to_pylist()  # type: ignore[arg-type]
+    request = {"columns": ["order_id", "status"]} | request
+    found = table.to_arrow(**request).to_pylist()  # type: ignore[arg-type]
     by_id = {row["order_id"]: row["status"] for row in found}
     assert len(by_id) == len(found), "a key comes twice"
     return by_id
