@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
-
-import typer
+from typing import TextIO
 
 MISSING = "NULL"
+# Rows may hold anything, also sequences that would move the cursor of a terminal.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\\]")
 
 
 class Form(StrEnum):
@@ -52,20 +55,25 @@ class Screen:
         if self.form is Form.JSON:
             text = encode(value)
         if text:
-            typer.echo(text)
+            _write(sys.stdout, text)
 
     def note(self, text: str) -> None:
         """Tell a person what happens; programs that ask for JSON are left alone."""
         if self.form is Form.TEXT:
-            typer.echo(text, err=True)
+            _write(sys.stderr, text)
 
     def fail(self, failure: Failure) -> None:
         """Write an error: one line of text, or one JSON object on a line."""
         if self.form is Form.JSON:
             told = {"kind": failure.kind, "message": failure.message}
-            typer.echo(json.dumps({"error": told}, ensure_ascii=False), err=True)
+            _write(sys.stderr, json.dumps({"error": told}, ensure_ascii=False))
         else:
-            typer.echo(f"error: {failure.message}", err=True)
+            _write(sys.stderr, f"error: {failure.message}")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text + "\n")
+    stream.flush()
 
 
 def encode(value: object) -> str:
@@ -133,7 +141,7 @@ def cell_text(value: object) -> str:
         case datetime():
             return value.isoformat(sep=" ")
         case str():
-            return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+            return _CONTROL.sub(lambda found: repr(found.group())[1:-1], value)
         case Mapping() | list() | tuple():
             return json.dumps(plain(value), ensure_ascii=False)
     shown = plain(value)

@@ -54,8 +54,9 @@ def test_a_table_without_rows_is_no_text() -> None:
     assert table_text(("id",), []) == ""
 
 
-def test_a_cell_stays_on_one_line() -> None:
+def test_a_cell_stays_on_one_line_and_cannot_command_the_terminal() -> None:
     assert cell_text("a\nb\t\\") == "a\\nb\\t\\\\"
+    assert cell_text("\x1b[2Jé") == "\\x1b[2Jé"
     assert cell_text(["a", Decimal(1)]) == '["a", "1"]'
 
 
