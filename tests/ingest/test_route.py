@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arcticlake.ingest.route import assign, plan_route
@@ -47,6 +47,7 @@ def test_the_route_of_a_scenario_is_as_written(path: Path) -> None:
     check_scenario(path, describe_route)
 
 
+@settings(max_examples=40)
 @given(
     found=st.lists(nodes(), max_size=8),
     initial=st.sampled_from([1, 4, 8]),
@@ -70,6 +71,7 @@ def test_every_hash_has_one_writer_and_writers_share_no_leaf(
         assert owner.setdefault(leaf, writer) == writer
 
 
+@settings(max_examples=40)
 @given(
     weights=st.dictionaries(st.sampled_from(level(16)), st.integers(0, 50), min_size=16),
     writers=st.integers(1, 8),

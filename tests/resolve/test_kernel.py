@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -112,7 +113,7 @@ def fast_answer(group: Group) -> set[tuple[str, int]]:
     return {(path, row) for path, mask in found.items() for row in mask.nonzero()[0].tolist()}
 
 
-@settings(max_examples=150)
+@settings(max_examples=int(os.environ.get("ARCTIC_FUZZ_EXAMPLES", "60")))
 @given(group=groups())
 def test_the_fast_answer_is_the_obvious_one(group: Group) -> None:
     """MOR: for one key the newest version is alive unless it is a delete; all others are dead."""

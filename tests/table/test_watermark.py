@@ -4,7 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arcticlake.errors import CorruptData
@@ -36,6 +36,7 @@ SUBTREES = st.builds(
 )
 
 
+@settings(max_examples=30)
 @given(through=st.integers(0, 2**40), ahead=st.dictionaries(SUBTREES, st.integers(1, 2**40)))
 def test_a_watermark_survives_the_summary(through: int, ahead: dict[Subtree, int]) -> None:
     watermark = Watermark(through, ahead)
@@ -61,6 +62,7 @@ def test_kinds_of_values_are_told_apart() -> None:
         encode_value(object())
 
 
+@settings(max_examples=30)
 @given(node=nodes(), above=nodes(), sequence=st.integers(1, 9))
 def test_a_subtree_that_is_ahead_covers_its_descendants_only(
     node: Node, above: Node, sequence: int

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arcticlake.tree.forest import Forest, Tree, lineal_groups, plant, tops
@@ -46,6 +46,7 @@ def test_the_forest_of_a_scenario_is_as_written(path: Path) -> None:
     check_scenario(path, describe_forest)
 
 
+@settings(max_examples=40)
 @given(places=PLACES, initial=INITIAL, hashes=st.lists(st.integers(0, 2**30 - 1), min_size=1))
 def test_leaves_are_disjoint_and_cover_every_hash_once(
     places: list[tuple[tuple[object, ...], Node]], initial: int, hashes: list[int]
@@ -61,6 +62,7 @@ def test_leaves_are_disjoint_and_cover_every_hash_once(
             assert holders == [tree.leaf(key_hash)]
 
 
+@settings(max_examples=40)
 @given(places=PLACES, initial=INITIAL)
 def test_no_file_lies_below_a_leaf_and_the_deepest_files_are_leaves(
     places: list[tuple[tuple[object, ...], Node]], initial: int
@@ -76,6 +78,7 @@ def test_no_file_lies_below_a_leaf_and_the_deepest_files_are_leaves(
             assert node in leaves
 
 
+@settings(max_examples=40)
 @given(places=PLACES, initial=INITIAL)
 def test_routing_units_cover_all_hashes_and_no_leaf_lies_above_one(
     places: list[tuple[tuple[object, ...], Node]], initial: int
@@ -91,6 +94,7 @@ def test_routing_units_cover_all_hashes_and_no_leaf_lies_above_one(
             assert sum(unit.lineal(leaf) for unit in units) == 1
 
 
+@settings(max_examples=40)
 @given(initial=INITIAL, found=st.lists(nodes(), max_size=8))
 def test_a_route_agrees_with_the_leaf_of_each_hash(initial: int, found: list[Node]) -> None:
     tree = plant([file_in(node) for node in found], initial).tree(())
@@ -101,6 +105,7 @@ def test_a_route_agrees_with_the_leaf_of_each_hash(initial: int, found: list[Nod
     assert [tree.leaves[number] for number in numbers] == [tree.leaf(int(h)) for h in hashes]
 
 
+@settings(max_examples=40)
 @given(places=PLACES)
 def test_files_share_a_group_exactly_when_a_chain_of_lineal_nodes_joins_them(
     places: list[tuple[tuple[object, ...], Node]],
@@ -119,6 +124,7 @@ def test_files_share_a_group_exactly_when_a_chain_of_lineal_nodes_joins_them(
         assert not any(f.node.lineal(other.node) for f in members for other in others)
 
 
+@settings(max_examples=40)
 @given(found=st.lists(nodes(), max_size=10))
 def test_tops_have_no_ancestor_and_stand_above_all_others(found: list[Node]) -> None:
     kept = tops(found)
