@@ -43,7 +43,7 @@ lock: $(READY) ## Choose newer versions of all dependencies
 	} > $(VENV)/lock && mv $(VENV)/lock requirements.lock
 
 clean: ## Remove the environment, caches and what the demo left
-	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache spark-warehouse
+	rm -rf $(VENV) .venv-interop .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache spark-warehouse
 	find arcticlake tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 lint: $(READY)
