@@ -312,12 +312,13 @@ def check_rewrites(log: Log, sequences: Mapping[int, int], watermark: Watermark)
     Such a file holds rows that the change must reach and rows that came after it, and nothing
     tells them apart any more.
     """
+    rewrites = [fact for fact in log.base if not fact.ours and fact.replaced is not None]
+    if not rewrites:
+        return
     waiting = _waiting(log)
     place_of = {mark.sequence: mark.place for mark in log.marks.values()}
     place_of |= {f.sequence: sequences.get(f.snapshot_id, MERGED_SEQUENCE) for f in log.base}
-    for fact in log.base:
-        if fact.ours or fact.replaced is None:
-            continue
+    for fact in rewrites:
         before = {seq for seq in place_of if seq < fact.sequence} | {0}
         places = {place_of.get(seq, MERGED_SEQUENCE) for seq in fact.replaced or before}
         low, high = max(min(places), watermark.through), max(places)
