@@ -15,4 +15,4 @@ from pyiceberg.table import Table
 
 def forget_old_metadata(before: Table, after: Table) -> None:
     """Remove metadata files that have fallen off the end of the table's log."""
-    Catalog._delete_old_metadata(after.io, before.metadata, after.metadata)  # noqa: SLF001 - see above
+    Catalog._delete_old_metadata(after.io, before.metadata, after.metadata)  # noqa: SLF001

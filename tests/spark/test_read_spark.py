@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import Table as IcebergTable
 from pyspark.sql import SparkSession
 
 from arcticlake import Lake, Table
@@ -158,3 +160,41 @@ def test_old_versions_are_read_with_their_own_columns(table: Table) -> None:
     assert "amount" in table.read(version=4).columns
     assert {"base", "changed"} == {row.note for row in table.read(version=4).collect()}
     assert plain(table.to_arrow()) == plain(table.read())
+
+
+def test_files_with_odd_names_are_read_once_and_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """Names that look like patterns or like encoded text, in folders that do too."""
+    warehouse = tmp_path / "we{ird}[w] %20é*"
+    lake = Lake.open(str(warehouse), spark=spark)
+    table = lake.create_table("a.b", "id bigint, v string", primary_key="id")
+    table.insert([{"id": number, "v": "old"} for number in range(400)])
+    base = lake.catalog.load_table("a.b")
+    odd = ["a b", "x%20y", "q?z", "ü[1]", "{c}", "star*", "plain"]
+    for number, name in enumerate(odd):
+        path = f"{base.location()}/data/{name}.parquet"
+        ids = range(1000 + 100 * number, 1100 + 100 * number)
+        _add_foreign_file(base, path, ids)
+        base = lake.catalog.load_table("a.b")
+    table.upsert([{"id": number, "v": "new"} for number in range(0, 2000, 3)])
+
+    assert plain(table.read()) == plain(table.to_arrow())
+    assert plain(table.read(metadata=True)) == plain(table.to_arrow(metadata=True))
+
+
+def _add_foreign_file(base: IcebergTable, path: str, ids: range) -> None:
+    """Add a Parquet file under a spec without a bucket, as another engine might."""
+    with base.update_spec() as update:
+        for field in base.spec().fields:
+            update.remove_field(field.name)
+    rows = pa.table({"id": list(ids), "v": ["foreign"] * len(ids)})
+    required = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", pa.string())])
+    pq.write_table(_with_ids(rows.cast(required)), path)
+    base.refresh().add_files([path])
+
+
+def _with_ids(rows: pa.Table) -> pa.Table:
+    fields = [
+        field.with_metadata({"PARQUET:field_id": str(number)})
+        for number, field in enumerate(rows.schema, start=1)
+    ]
+    return rows.cast(pa.schema(fields))
