@@ -52,6 +52,7 @@ def start_spark(warehouse: Path) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("interop").master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -9,6 +9,7 @@ theirs=".venv-interop"                          # the side of the others
 export INTEROP_JARS="$PWD/$theirs/jars"         # the Iceberg runtime, fetched once by Spark itself
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
 export TZ=UTC
+unset SPARK_HOME                                # each side has the Spark of its environment
 
 set_up() {
   echo "Setting up $theirs (once, a few minutes)" >&2
