@@ -11,13 +11,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 UV_VERSION := 0.13.7
 ARGS ?=
+EXAMPLES ?= 500
 
 # The newest Python that really runs (a pyenv shim may exist and still fail) and can make environments.
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; do \
 	if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$name; break; fi; done)
 
-.PHONY: help demo test check bench interop lock clean lint types tidy
+.PHONY: help demo test check bench fuzz interop lock clean lint types tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +33,9 @@ check: lint types tidy ## Lint, format, types and house rules; no Spark
 
 bench: $(READY) ## Measure the day of upserts against plain Spark
 	$(BIN)/python benchmarks/upsert_day.py $(ARGS)
+
+fuzz: $(READY) ## Compare many random histories with a plain dict (EXAMPLES=500)
+	ARCTIC_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/properties tests/resolve
 
 interop: $(READY) ## Prove with Spark + Iceberg and DuckDB that the tables are open
 	bash interop/run.sh $(ARGS)

@@ -24,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -150,9 +151,9 @@ def aggregate(frame: DataFrame) -> Row:
 def by_joins(spark: SparkSession, table: Table) -> DataFrame:
     """Return the merged answer the plain way: dedupe the changes, anti join base, union."""
     rows = table.files()
-    base = spark.read.parquet(*(f["path"] for f in rows if f["role"] == "base"))
+    base = spark.read.parquet(*(str(f["path"]) for f in rows if f["role"] == "base"))
     frames = [
-        spark.read.parquet(f["path"]).withColumn("_version", F.lit(f["version"]))
+        spark.read.parquet(str(f["path"])).withColumn("_version", F.lit(f["version"]))
         for f in rows
         if f["role"] == "change"
     ]
@@ -235,15 +236,17 @@ def _upserts(lake: Lake, spark: SparkSession, table: Table, rows: int, size: int
     small.insert(orders(spark.range(rows // 10), 1))
     condition = "op = 'D'"
     warm = lake.create_table("shop.warm", SCHEMA, primary_key="order_id")
-    large_seconds, small_seconds = [], []
+    large_seconds: list[float] = []
+    small_seconds: list[float] = []
     for number in range(5):
         path = str(Path(str(lake.catalog.properties["warehouse"])) / f"batch{number}")
         batch(spark, rows, size, number).coalesce(2).write.parquet(path)
         changes = spark.read.parquet(path)
         if number == 0:
             warm.upsert(changes, delete_when=condition)
-        large_seconds.append(seconds(lambda: table.upsert(changes, delete_when=condition)))  # noqa: B023
-        small_seconds.append(seconds(lambda: small.upsert(changes, delete_when=condition)))  # noqa: B023
+        for target, found in ((table, large_seconds), (small, small_seconds)):
+            write = partial(target.upsert, changes, delete_when=condition)
+            found.append(seconds(write))
     large, little = statistics.median(large_seconds), statistics.median(small_seconds)
     return [
         Number(f"upsert of {size:,} rows, seconds", large, 1, 1.2, "s"),

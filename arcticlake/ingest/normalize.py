@@ -138,7 +138,7 @@ def assignable(given: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_dictionary(given):
         return assignable(given.value_type, wanted)
     return (
-        (_is_number(given) and _is_number(wanted))
+        (_is_number(given) and _is_number(wanted) and not _rounds(given, wanted))
         or (_is_text(given) and _is_text(wanted))
         or (_is_bytes(given) and _is_bytes(wanted))
         or (pa.types.is_boolean(given) and pa.types.is_boolean(wanted))
@@ -168,6 +168,11 @@ def _assignable_nested(given: pa.DataType, wanted: pa.DataType) -> bool:
 def _is_number(kind: pa.DataType) -> bool:
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return any(test(kind) for test in numbers)
+
+
+def _rounds(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a cast would round in silence: a binary fraction is no exact decimal."""
+    return bool(pa.types.is_floating(given) and pa.types.is_decimal(wanted))
 
 
 def _is_text(kind: pa.DataType) -> bool:

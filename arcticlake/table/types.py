@@ -42,7 +42,7 @@ from pyiceberg.types import (
 
 from arcticlake.errors import InvalidRequest
 
-RESERVED_PREFIXES = (
+RESERVED_NAMES = (
     "_action",
     "_ts",
     "_order",
@@ -300,12 +300,14 @@ def check_storable(schema: Schema) -> None:
         raise InvalidRequest("the schema has no columns; give at least one, as in 'id bigint'")
     refuse_duplicates(schema.as_struct())
     for field in schema.fields:
-        for prefix in RESERVED_PREFIXES:
-            if field.name.lower().startswith(prefix):
-                raise InvalidRequest(
-                    f"column {field.name}: names that start with {prefix} are reserved for "
-                    "Arctic's own columns; rename it"
-                )
+        if field.name.lower() in RESERVED_NAMES:
+            raise InvalidRequest(
+                f"column {field.name}: the name is kept for a column of Arctic's own; rename it"
+            )
+        if "." in field.name:
+            raise InvalidRequest(
+                f"column {field.name}: a dot in a name reads like a field of a struct; rename it"
+            )
     # The readings below refuse what they do not know, by path.
     arrow_schema(schema)
 

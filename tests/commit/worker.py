@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import uuid
+from collections.abc import Callable
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
+from arcticlake.commit.change import SnapshotChange
 from arcticlake.commit.iceberg import commit_snapshot
 from arcticlake.commit.loop import commit
 from tests.commit.lab import append, stand_in
+
+
+def _always(change: SnapshotChange) -> Callable[[Table], SnapshotChange]:
+    return lambda _: change
 
 
 def append_many(uri: str, warehouse: str, times: int) -> list[tuple[str, str]]:
@@ -22,7 +28,8 @@ def append_many(uri: str, warehouse: str, times: int) -> list[tuple[str, str]]:
     for _ in range(times):
         identity = uuid.uuid4().hex
         change = append(stand_in(catalog.load_table("db.t")))
-        commit(lambda: catalog.load_table("db.t"), lambda _, c=change: c, identity)  # type: ignore[misc]
+        decide = _always(change)
+        commit(lambda: catalog.load_table("db.t"), decide, identity)
         acknowledged.append((identity, change.added[0].file_path))
     catalog.close()
     return acknowledged

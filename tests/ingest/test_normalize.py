@@ -32,7 +32,7 @@ ROWS = pa.table({"id": [1], "name": ["x"], "price": pa.array([Decimal("1.00")])}
 
 def test_columns_are_matched_without_case_and_given_in_table_order() -> None:
     plan = plan_columns(
-        pa.schema({"PRICE": pa.float64(), "Id": pa.int32(), "name": pa.string()}),
+        pa.schema({"PRICE": pa.int64(), "Id": pa.int32(), "name": pa.string()}),
         TARGET,
         table="db.t",
     )
@@ -190,3 +190,10 @@ def test_change_rows_carry_action_order_time_and_no_sequence() -> None:
     assert plain["_seq"].null_count == 2
     assert deletes["_action"].to_pylist() == ["-D", "-D"]
     assert deletes["_order"].to_pylist() == [1, 2]
+
+
+def test_a_binary_fraction_is_not_rounded_into_a_decimal_in_silence() -> None:
+    source = pa.schema({"price": pa.float64(), "id": pa.int32(), "name": pa.string()})
+
+    with pytest.raises(InvalidRequest, match="column price is decimal.* bring double; cast it"):
+        plan_columns(source, TARGET, table="db.t")

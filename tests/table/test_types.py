@@ -239,8 +239,14 @@ def test_schema_without_columns_is_refused() -> None:
     "name", ["_action", "_TS", "_order", "_seq", "_version", "_commit_version"]
 )
 def test_names_of_hidden_columns_are_reserved(name: str) -> None:
-    with pytest.raises(InvalidRequest, match=f"column {name}: .* reserved"):
+    with pytest.raises(InvalidRequest, match=f"column {name}: the name is kept"):
         check_storable(one(LongType(), name))
+    check_storable(one(LongType(), f"{name}_id"))
+
+
+def test_a_dot_in_a_name_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=r"column a\.b: a dot"):
+        check_storable(one(LongType(), "a.b"))
 
 
 def test_reserved_names_are_free_inside_a_struct() -> None:
