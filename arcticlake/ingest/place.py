@@ -75,7 +75,9 @@ def _by_number(rows: pa.Table, numbers: npt.NDArray[np.int32]) -> Iterator[tuple
     if (numbers == first).all():
         yield first, rows
         return
-    order = np.argsort(numbers, kind="stable")
+    # A stable sort of small unsigned numbers is a radix sort: several times as fast.
+    small = numbers.astype(np.uint16) if numbers.max() < 2**16 else numbers
+    order = np.argsort(small, kind="stable")
     sorted_numbers = numbers[order]
     taken = rows.take(pa.array(order))
     starts = np.flatnonzero(np.diff(sorted_numbers, prepend=-1))

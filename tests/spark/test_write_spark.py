@@ -50,8 +50,8 @@ def make(lake: Lake, **options: object) -> Table:
         "shop.orders",
         "order_id string, qty bigint, status string",
         primary_key="order_id",
-        **options,
-    )  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.usefixtures("way")
@@ -113,7 +113,7 @@ def test_one_file_for_each_leaf_and_commit_however_many_tasks_feed_it(
     table.upsert(orders(lake.spark, 0, 5000, "new").repartition(7))
 
     nodes = [(file["mask"], file["index"]) for file in table.files()]
-    assert sorted((7, index) for index in range(8)) == sorted(nodes)  # type: ignore[type-var]
+    assert sorted((7, index) for index in range(8)) == sorted(nodes)
 
 
 def test_rows_of_a_sorted_table_are_sorted_in_every_file(
