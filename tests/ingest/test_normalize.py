@@ -195,5 +195,5 @@ def test_change_rows_carry_action_order_time_and_no_sequence() -> None:
 def test_a_binary_fraction_is_not_rounded_into_a_decimal_in_silence() -> None:
     source = pa.schema({"price": pa.float64(), "id": pa.int32(), "name": pa.string()})
 
-    with pytest.raises(InvalidRequest, match="column price is decimal.* bring double; cast it"):
+    with pytest.raises(InvalidRequest, match=r"column price is decimal.* bring double; cast it"):
         plan_columns(source, TARGET, table="db.t")

@@ -106,6 +106,15 @@ def test_large_backlogs_are_resolved_by_spark_tasks(
     assert expected == plain(table.read())
 
 
+def test_many_paths_give_the_same_answer_as_few(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = plain(table.to_arrow(metadata=True))
+    monkeypatch.setattr(read_spark, "MANY_FILES", 0)
+
+    assert plain(table.read(metadata=True)) == expected
+
+
 def test_an_unreadable_store_is_seen_before_the_scan(spark: SparkSession) -> None:
     """A plain pip install has no object-store connector in the JVM."""
     assert not read_spark.jvm_can_read(spark, "s3://bucket/place")
