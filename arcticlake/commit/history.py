@@ -176,7 +176,7 @@ def check_foreign(log: Log) -> None:
                 f"table {log.table}: base snapshot {fact.snapshot_id} is a dynamic INSERT "
                 "OVERWRITE by another engine; it replaced only files of one tree depth, so old "
                 "rows stand beside new ones. Roll the base table back to the snapshot before it, "
-                "and use overwrite(df) of Arctic instead"
+                "and write the rows with Arctic instead"
             )
             raise CorruptData(message)
 

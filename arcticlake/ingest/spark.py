@@ -158,6 +158,22 @@ def _order(frame: DataFrame, order_by: str, table: str) -> Column:
     return F.coalesce(column.cast("bigint"), missing.cast("bigint"))
 
 
+def collect_if_small(frame: DataFrame, projected: DataFrame, schema: pa.Schema) -> pa.Table | None:
+    """Return the projected rows of a frame that fits the driver; None for one that does not.
+
+    The estimate may be far too low, after an explode for instance. Spark then stops the transfer
+    at its own limit for results, and the rows take the other way.
+    """
+    if not is_small(frame):
+        return None
+    try:
+        return collect(projected, schema)
+    except Exception as error:
+        if "spark.driver.maxResultSize" in str(error):
+            return None
+        raise
+
+
 def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """Return the frame's rows as Arrow in the given schema; NULLs are looked at by the writer."""
     optional = pa.schema([column.with_nullable(True) for column in schema])

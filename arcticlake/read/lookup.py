@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -74,14 +75,23 @@ def find_rows(lookup: Lookup, keys: pl.DataFrame, columns: Sequence[str]) -> pl.
     return pl.concat(found) if found else lookup.live(TableFiles((), ()), wanted)
 
 
-def first_existing(
+class MetKey(NamedTuple):
+    """A key of new rows that the table knows already."""
+
+    key: str
+    live: bool
+    """False: base still holds a row of it, which a pending change deleted."""
+
+
+def first_met(
     lookup: Lookup, written: Sequence[tuple[str, tuple[object, ...], Node]]
-) -> str | None:
-    """Return a key of freshly written files that exists in the table already, as text.
+) -> MetKey | None:
+    """Return a key of freshly written files that the table knows; a live one before a dead one.
 
     `written` is (path, partition, node) of each new file; they are compared subtree by subtree.
     """
     spec = lookup.spec
+    dead: MetKey | None = None
     for top in tops([*(file.node for file in lookup.files.all), *(node for _, _, node in written)]):
         new = [(path, part) for path, part, node in written if top.lineal(node)]
         old = _files_under(lookup.files, top)
@@ -93,12 +103,21 @@ def first_existing(
             )
         if not new or not old.all:
             continue
-        frames = [read_frame(lookup.storage, path, lookup.key_schema) for path, _ in new]
-        rows = lookup.live(old, spec.key)
-        met = pl.concat(frames).join(rows, on=list(spec.key), how="semi")
-        if met.height:
-            return ", ".join(f"{name}={value!r}" for name, value in met.row(0, named=True).items())
-    return None
+        keys = pl.concat(read_frame(lookup.storage, path, lookup.key_schema) for path, _ in new)
+        if found := _first_shared(keys, lookup.live(old, spec.key)):
+            return MetKey(found, live=True)
+        if old.changes and old.bases and dead is None:
+            held = [read_frame(lookup.storage, file.path, lookup.key_schema) for file in old.bases]
+            found = _first_shared(keys, pl.concat(held))
+            dead = MetKey(found, live=False) if found else None
+    return dead
+
+
+def _first_shared(keys: pl.DataFrame, others: pl.DataFrame) -> str | None:
+    met = keys.join(others, on=keys.columns, how="semi")
+    if met.height == 0:
+        return None
+    return ", ".join(f"{name}={value!r}" for name, value in met.row(0, named=True).items())
 
 
 def _files_under(files: TableFiles, top: Node) -> TableFiles:

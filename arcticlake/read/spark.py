@@ -21,8 +21,10 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 import pyarrow as pa
+from py4j.java_gateway import JVMView
 from py4j.protocol import Py4JError
 from pyiceberg.schema import Schema
 from pyspark.errors import PySparkException
@@ -132,7 +134,8 @@ def _read(spark: SparkSession, struct: StructType, files: Sequence[FileEntry]) -
         return reader.parquet(*paths)
     # The classic session hands a list to the JVM element by element, 0.2 ms each: 2 s for 10,000
     # files. One text that the JVM splits takes none of it (decisions/0004).
-    lines = spark._jvm.java.util.regex.Pattern.compile("\n").split("\n".join(paths))  # type: ignore[union-attr]  # noqa: SLF001
+    jvm = cast("JVMView", spark._jvm)  # noqa: SLF001
+    lines = jvm.java.util.regex.Pattern.compile("\n").split("\n".join(paths))
     return reader._df(reader._jreader.parquet(lines))  # noqa: SLF001
 
 

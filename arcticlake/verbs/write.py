@@ -32,9 +32,10 @@ from arcticlake.ingest.normalize import (
     rows_of,
     spare_columns,
 )
-from arcticlake.ingest.parquet import Written, remove_files, write_in_threads
+from arcticlake.ingest.parquet import TreeWriter, Written, remove_files, write_in_threads
 from arcticlake.ingest.plan import base_job, change_job
-from arcticlake.read.lookup import first_existing
+from arcticlake.read.lookup import first_met
+from arcticlake.read.parquet import read_batches
 from arcticlake.table.change import Action
 from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
@@ -86,11 +87,11 @@ def _upsert(
         changes = ingest_spark.project_changes(
             frame, spec, order_by=request.order_by, delete_when=request.delete_when
         )
-        if ingest_spark.is_small(frame):
-            rows = ingest_spark.collect(changes, _change_schema(spec))
-            written = _write_changes(state, rows, ordered=ordered)
-        else:
+        collected = ingest_spark.collect_if_small(frame, changes, _change_schema(spec))
+        if collected is None:
             written = _write_large_changes(state, changes, ordered=ordered)
+        else:
+            written = _write_changes(state, collected, ordered=ordered)
     else:
         rows = _arrow_changes(rows_of(frame, table=spec.name), spec, request)
         written = _write_changes(state, rows, ordered=ordered)
@@ -106,7 +107,7 @@ def _delete(table: Opened, keys: object) -> Committed | None:
     state = load_state(table.pair_to_write())
     spec = state.pair.spec
     if not spec.keyed:
-        message = f"table {spec.name} has no primary key; overwrite it without the rows instead"
+        message = f"table {spec.name} has no primary key; only a table with one can delete rows"
         raise InvalidRequest(message)
     if isinstance(keys, DataFrame):
         frame = ingest_spark.project_deletes(keys, spec)
@@ -127,30 +128,21 @@ def delete_where(table: Opened, condition: str) -> Committed:
     """Delete the rows that meet a SQL condition (WOP-17, WOP-18)."""
     spec = table.pair().spec
     if not spec.keyed:
-        message = f"table {spec.name} has no primary key; overwrite it without the rows instead"
+        message = f"table {spec.name} has no primary key; only a table with one can delete rows"
         raise InvalidRequest(message)
     columns = tuple(dict.fromkeys((*spec.key, *spec.names(spec.partition_source_ids))))
     return delete(table, matching_rows(table, condition, columns))
+
+
+class _HeldByBaseError(Exception):
+    """Base still holds a row, deleted by a pending change, of a key that is inserted again."""
 
 
 def insert(table: Opened, frame: object) -> Committed:
     """Write rows straight into base; a key that exists already is refused."""
     state = load_state(table.pair_to_write())
     pair, spec = state.pair, state.pair.spec
-    target = arrow_schema(spec.schema)
-    job = base_job(spec, pair.base.location(), pair.storage, state.forest)
-    if isinstance(frame, DataFrame):
-        projected = ingest_spark.project_rows(frame, spec)
-        if ingest_spark.is_small(frame):
-            rows = _sorted(ingest_spark.collect(projected, target), spec)
-            written = write_in_threads(rows, job, os.cpu_count() or 1)
-        else:
-            written = ingest_spark.write_frame(projected, job, spec, sort=spec.sort)
-    else:
-        incoming = rows_of(frame, table=spec.name)
-        plan = plan_columns(incoming.schema, target, table=spec.name)
-        rows = _sorted(cast_rows(incoming, plan, target, table=spec.name), spec)
-        written = write_in_threads(rows, job, os.cpu_count() or 1)
+    written = _write_rows(state, frame)
     _refuse(state, written)
     if not written.files:
         return Committed(state.view.version, 0, 0)
@@ -159,12 +151,62 @@ def insert(table: Opened, frame: object) -> Committed:
         if not spec.keyed:
             return
         new = [(file.path, file.partition, file.node) for file in written.files]
-        found = first_existing(lookup_in(newest), new)
-        if found is not None:
-            message = f"the key {found} exists already; use upsert() to replace rows"
+        met = first_met(lookup_in(newest), new)
+        if met is not None and met.live:
+            message = f"the key {met.key} exists already; use upsert() to replace rows"
             _refuse(state, replace(written, problem=message))
+        if met is not None:
+            raise _HeldByBaseError
 
-    return append_base(pair, written.files, check=check)
+    try:
+        return append_base(pair, written.files, check=check)
+    except _HeldByBaseError:
+        return _insert_as_changes(state, written)
+
+
+def _write_rows(state: TableState, frame: object) -> Written:
+    pair, spec = state.pair, state.pair.spec
+    target = arrow_schema(spec.schema)
+    job = base_job(spec, pair.base.location(), pair.storage, state.forest)
+    if isinstance(frame, DataFrame):
+        projected = ingest_spark.project_rows(frame, spec)
+        collected = ingest_spark.collect_if_small(frame, projected, target)
+        if collected is None:
+            return ingest_spark.write_frame(projected, job, spec, sort=spec.sort)
+        return write_in_threads(_sorted(collected, spec), job, os.cpu_count() or 1)
+    incoming = rows_of(frame, table=spec.name)
+    plan = plan_columns(incoming.schema, target, table=spec.name)
+    rows = _sorted(cast_rows(incoming, plan, target, table=spec.name), spec)
+    return write_in_threads(rows, job, os.cpu_count() or 1)
+
+
+def _insert_as_changes(state: TableState, written: Written) -> Committed:
+    """Commit rows that were meant for base as changes instead.
+
+    A plain Iceberg reader of base must never see a key twice, so a key whose old row base still
+    holds comes back through the change table, and the next merge brings it home.
+    """
+    pair, spec = state.pair, state.pair.spec
+    assert pair.change is not None
+    job = change_job(spec, pair.change.location(), pair.storage, state.forest, ordered=False)
+    writer = TreeWriter(job)
+    for file in written.files:
+        for batch in read_batches(pair.storage, file.path, arrow_schema(spec.schema)):
+            rows = changes_of(
+                pa.Table.from_batches([batch]),
+                _change_schema(spec),
+                order=None,
+                deleted=None,
+                entered_micros=time.time_ns() // 1000,
+                action=Action.INSERT,
+            )
+            writer.write(rows)
+    remove_files(pair.storage, [file.path for file in written.files])
+    done = _commit_changes(state, writer.finish(), kind="insert", properties=None)
+    if done is None:
+        message = f"table {spec.name}: other writers changed its rows meanwhile; insert again"
+        raise Conflict(message)
+    return done
 
 
 def _change_schema(spec: TableSpec) -> pa.Schema:

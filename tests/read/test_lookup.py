@@ -10,7 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake
 from arcticlake.lake import Table
-from arcticlake.read.lookup import Lookup, find_rows, first_existing
+from arcticlake.read.lookup import Lookup, find_rows, first_met
 from arcticlake.tree.hash import key_hash
 from arcticlake.tree.node import Node
 from arcticlake.verbs.opened import lookup_in
@@ -74,6 +74,12 @@ def test_a_written_key_that_exists_is_named(table: Table) -> None:
     state = table._opened.state()
     mine = [(f.path, f.partition, f.node) for f in state.files.bases]
 
-    assert str(first_existing(lookup(table), mine)).startswith("order_id=")
+    met = first_met(lookup(table), mine)
     table.delete(keys(1, 3))
-    assert first_existing(lookup(table), mine) is None
+    held = first_met(lookup(table), mine)
+
+    assert met is not None
+    assert met.key.startswith("order_id=")
+    assert met.live
+    assert held is not None
+    assert not held.live
