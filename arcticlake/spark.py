@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -334,3 +335,17 @@ def write_file(path: Path, text: str, mode: int) -> None:
         file.write(text)
     Path(draft).chmod(mode)
     Path(draft).replace(path)
+
+
+def jvm_can_open(spark: SparkSession, location: str) -> bool:
+    """Whether the JVM has a file system for the scheme of a location.
+
+    A plain pip install has none for object stores; clusters bring their own.
+    """
+    if "://" not in location or location.startswith("file://"):
+        return True
+    try:
+        spark.read.format("binaryFile").load(location).schema  # noqa: B018 - analysis is the probe
+    except (PySparkException, Py4JError):  # the classic session wraps some errors, not all
+        return False
+    return True

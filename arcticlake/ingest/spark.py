@@ -14,6 +14,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pyarrow as pa
@@ -57,6 +58,12 @@ _BAD_ROWS = (
 
 def is_small(frame: DataFrame) -> bool:
     """Whether Catalyst expects the frame to fit the driver easily."""
+    size = estimated_bytes(frame)
+    return size is not None and size <= SMALL_BYTES
+
+
+def estimated_bytes(frame: DataFrame) -> float | None:
+    """Return Catalyst's estimate of a frame's size; None when it has none."""
     view = f"arctic_size_{uuid4().hex}"
     frame.createOrReplaceTempView(view)
     try:
@@ -65,8 +72,9 @@ def is_small(frame: DataFrame) -> bool:
         frame.sparkSession.catalog.dropTempView(view)
     found = _SIZE.search(str(plan[0])) if plan is not None else None
     if found is None or found["unit"] not in _UNITS:
-        return False
-    return bool(float(found["number"]) * _UNITS[found["unit"]] <= SMALL_BYTES)
+        return None
+    size: float = float(found["number"]) * _UNITS[found["unit"]]
+    return size
 
 
 def project_rows(frame: DataFrame, spec: TableSpec) -> DataFrame:
@@ -177,15 +185,20 @@ def collect_if_small(frame: DataFrame, projected: DataFrame, schema: pa.Schema) 
 def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """Return the frame's rows as Arrow in the given schema; NULLs are looked at by the writer."""
     optional = pa.schema([column.with_nullable(True) for column in schema])
-    try:
+    with invalid_rows():
         return frame.toArrow().cast(optional)
+
+
+@contextmanager
+def invalid_rows(table: str = "") -> Iterator[None]:
+    """Turn Spark's own words for rows that cannot be cast or computed into ours."""
+    try:
+        yield
     except _BAD_ROWS as error:
-        message = f"the rows cannot be brought into the table's types: {_first_line(error)}"
+        reason = str(error).strip().partition("\n")[0]
+        place = f"table {table}: " if table else ""
+        message = f"{place}the rows cannot be brought into the table's types: {reason}"
         raise InvalidRequest(message) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def collect_places(changes: DataFrame, spec: TableSpec) -> pa.Table:
@@ -210,11 +223,8 @@ def write_frame(
         )
     if sort:
         frame = frame.sortWithinPartitions(*(F.col(f"`{name}`").asc_nulls_first() for name in sort))
-    try:
+    with invalid_rows(spec.name):
         answers = frame.mapInArrow(_writer(job), "written binary").collect()
-    except _BAD_ROWS as error:
-        message = f"table {spec.name}: the rows cannot be written: {_first_line(error)}"
-        raise InvalidRequest(message) from error
     done: list[Written] = [pickle.loads(answer[0]) for answer in answers]  # noqa: S301 - our tasks
     files = tuple(file for written in done for file in written.files)
     return Written(files, next((written.problem for written in done if written.problem), None))

@@ -25,9 +25,7 @@ from typing import cast
 
 import pyarrow as pa
 from py4j.java_gateway import JVMView
-from py4j.protocol import Py4JError
 from pyiceberg.schema import Schema
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
@@ -46,7 +44,7 @@ from arcticlake.read.plan import ScanPlan
 from arcticlake.resolve.bitmap import Mask, Words, mask_of, words_of
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import HIDDEN_FIELDS
-from arcticlake.table.storage import Storage, scheme_of
+from arcticlake.table.storage import Storage
 from arcticlake.table.types import arrow_schema, spark_json
 from arcticlake.tree.files import FileEntry
 
@@ -326,14 +324,3 @@ def run_jobs_on_spark(spark: SparkSession, jobs: Sequence[ResolveJob]) -> dict[s
         answer: dict[str, tuple[Words, int]] = pickle.loads(row[0])  # noqa: S301 - our tasks
         found |= {path: mask_of(words, rows) for path, (words, rows) in answer.items()}
     return found
-
-
-def jvm_can_read(spark: SparkSession, location: str) -> bool:
-    """Whether the JVM has a file system for the scheme of a location."""
-    if scheme_of(location) == "file":
-        return True
-    try:
-        spark.read.format("binaryFile").load(location).schema  # noqa: B018 - analysis is the probe
-    except (PySparkException, Py4JError):  # the classic session wraps some errors, not all
-        return False
-    return True

@@ -23,8 +23,9 @@ from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.read.iceberg import arrow_condition, load_positions
 from arcticlake.read.parquet import ResolveJob
 from arcticlake.read.plan import Pruning, ScanPlan, only_on, parse_mode, plan_scan
-from arcticlake.read.spark import SparkScan, frame_of, jvm_can_read, run_jobs_on_spark
+from arcticlake.read.spark import SparkScan, frame_of, run_jobs_on_spark
 from arcticlake.resolve.bitmap import Mask
+from arcticlake.spark import jvm_can_open
 from arcticlake.table.iceberg import TablePair
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
@@ -217,7 +218,7 @@ def _by_tasks(table: Opened, pair: TablePair) -> bool:
             return True
         case "jvm":
             return False
-    return not jvm_can_read(table.session(), pair.base.location())
+    return not jvm_can_open(table.session(), pair.base.location())
 
 
 def _filtered(frame: DataFrame, where: str, table: str) -> DataFrame:

@@ -34,6 +34,7 @@ from arcticlake.ingest.normalize import (
 )
 from arcticlake.ingest.parquet import TreeWriter, Written, remove_files, write_in_threads
 from arcticlake.ingest.plan import base_job, change_job
+from arcticlake.ingest.spark_load import load_fits, load_frame
 from arcticlake.read.lookup import first_met
 from arcticlake.read.parquet import read_batches
 from arcticlake.table.change import Action
@@ -171,6 +172,8 @@ def _write_rows(state: TableState, frame: object) -> Written:
     if isinstance(frame, DataFrame):
         projected = ingest_spark.project_rows(frame, spec)
         collected = ingest_spark.collect_if_small(frame, projected, target)
+        if collected is None and load_fits(frame, job, spec):
+            return load_frame(projected, job, spec)
         if collected is None:
             return ingest_spark.write_frame(projected, job, spec, sort=spec.sort)
         return write_in_threads(_sorted(collected, spec), job, os.cpu_count() or 1)

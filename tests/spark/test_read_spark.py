@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from arcticlake import Lake, Table
 from arcticlake.errors import InvalidRequest, NotFound
 from arcticlake.read import spark as read_spark
+from arcticlake.spark import jvm_can_open
 from arcticlake.verbs import read as reading
 
 SCHEMA = "id bigint, city string, amount decimal(12,2), tags array<string>, note string"
@@ -117,8 +118,8 @@ def test_many_paths_give_the_same_answer_as_few(
 
 def test_an_unreadable_store_is_seen_before_the_scan(spark: SparkSession) -> None:
     """A plain pip install has no object-store connector in the JVM."""
-    assert not read_spark.jvm_can_read(spark, "s3://bucket/place")
-    assert read_spark.jvm_can_read(spark, "/any/folder")
+    assert not jvm_can_open(spark, "s3://bucket/place")
+    assert jvm_can_open(spark, "/any/folder")
 
 
 def test_filters_are_pushed_into_the_scan_of_files_with_dead_rows(table: Table) -> None:
