@@ -101,7 +101,10 @@ def resolve_jobs(
             key_schema=key_schema,
             hidden_schema=hidden_schema,
             bases=tuple(base(file) for file in group.bases),
-            changes=tuple(FileToResolve(file.path, file.sequence) for file in group.changes),
+            changes=tuple(
+                FileToResolve(file.path, file.sequence)
+                for file in sorted(group.changes, key=lambda file: file.sequence)
+            ),
         )
         for group in plan.groups
     ]

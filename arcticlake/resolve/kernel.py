@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -53,8 +54,7 @@ def resolve(
     dead |= {file.path: np.zeros(file.keys.height, dtype=bool) for file in bases}
     if not changes:
         return dead
-    stacked = _stack(changes, key)
-    winners = stacked.sort(_PLACE, ORDER).unique(list(key), keep="last")
+    winners = _in_history_order(changes, key).unique(list(key), keep="last")
     for number, file in enumerate(changes):
         alive = winners.filter((pl.col(_FILE) == number) & pl.col(_ALIVE))
         mask = np.ones(file.rows.height, dtype=bool)
@@ -64,6 +64,16 @@ def resolve(
         for base in bases:
             _meet(base, winners, changes, key, dead)
     return dead
+
+
+def _in_history_order(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl.DataFrame:
+    """Return all change rows, oldest first; fresh files mostly lie in that order already."""
+    stacked = _stack(changes, key)
+    fresh = all(file.rows[SEQ].null_count() == file.rows.height for file in changes)
+    by_commit = all(a.sequence < b.sequence for a, b in pairwise(changes))
+    if fresh and by_commit and all(file.rows[ORDER].is_sorted() for file in changes):
+        return stacked
+    return stacked.sort(_PLACE, ORDER)
 
 
 def _stack(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl.DataFrame:
