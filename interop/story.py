@@ -22,8 +22,8 @@ Rows = dict[object, Row]
 """Rows by key."""
 
 NAMESPACE = "lab"
-OPTIONS = {"initial-nodes": 2, "target-file-size": 5120, "leaf-commit-size": 5120}
-"""Files close at 5 KB, so that a few thousand rows make trees of several depths."""
+OPTIONS = {"initial-nodes": 2, "target-file-size": 7000, "leaf-commit-size": 7000}
+"""Files close at 7,000 bytes, so that a few thousand rows make trees of several depths."""
 
 # --- DAYS: what every engine must read alike ---------------------------------------------------
 
