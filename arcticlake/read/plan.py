@@ -42,7 +42,7 @@ from arcticlake.commit.history import View
 from arcticlake.errors import InvalidRequest
 from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.spec import TableSpec
-from arcticlake.tree.files import Bounds, FileEntry, Role, TableFiles
+from arcticlake.tree.files import FileEntry, Role, TableFiles
 from arcticlake.tree.forest import Partition, lineal_groups
 from arcticlake.tree.node import Node
 
@@ -205,16 +205,6 @@ def ranges_meet(file: FileEntry, other: FileEntry) -> bool:
 
 def _at_most(low: object, high: object) -> bool:
     return low <= high  # type: ignore[operator,no-any-return]
-
-
-def bounds_of(files: Sequence[FileEntry]) -> tuple[Bounds, Bounds]:
-    """Return the smallest range that holds the keys of all files; None where unknown."""
-    lowers = zip(*(file.key_lower for file in files), strict=True)
-    uppers = zip(*(file.key_upper for file in files), strict=True)
-    return (
-        tuple(None if None in column else min(column) for column in lowers),
-        tuple(None if None in column else max(column) for column in uppers),
-    )
 
 
 def only_on(condition: BooleanExpression, names: frozenset[str]) -> BooleanExpression:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from pyiceberg.exceptions import CommitFailedException, ValidationError
-from pyiceberg.schema import Schema
 from pyiceberg.table.update.schema import UpdateSchema
 
 from arcticlake.errors import Conflict, InvalidRequest
@@ -22,7 +21,7 @@ from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import TablePair, load_pair, sync_change_schema
 from arcticlake.table.options import options_of_properties, options_to_properties, parse_options
 from arcticlake.table.spec import TableSpec, check_column_name
-from arcticlake.table.types import check_storable, spark_type_name
+from arcticlake.table.types import check_storable
 
 METRICS_PROPERTY = "write.metadata.metrics.column."
 
@@ -149,17 +148,3 @@ def _keep_metrics_exact(pair: TablePair) -> None:
             with table.transaction() as transaction:
                 transaction.remove_properties(*(present - wanted))
                 transaction.set_properties(dict.fromkeys(wanted - present, "full"))
-
-
-def describe_columns(schema: Schema) -> list[dict[str, object]]:
-    """Return one row for each column: name, type, nullable, comment, field id."""
-    return [
-        {
-            "name": column.name,
-            "type": spark_type_name(column.field_type),
-            "nullable": not column.required,
-            "comment": column.doc or "",
-            "id": column.field_id,
-        }
-        for column in schema.fields
-    ]

@@ -13,8 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyiceberg.manifest import DataFile
 
     from arcticlake.tree.node import Node
@@ -66,8 +64,3 @@ class TableFiles:
     def all(self) -> tuple[FileEntry, ...]:
         """Return the files of both tables."""
         return (*self.bases, *self.changes)
-
-
-def bytes_total(files: Sequence[FileEntry]) -> int:
-    """Return how many bytes the files take on disk."""
-    return sum(file.bytes for file in files)

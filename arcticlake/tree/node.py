@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEPTH_MAX = 30  # the hash has 31 usable bits and `bucket(array, 2**30)` is the deepest exact form
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Node:

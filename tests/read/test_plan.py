@@ -24,7 +24,6 @@ from arcticlake.read.plan import (
     Pruning,
     ReadMode,
     ScanPlan,
-    bounds_of,
     only_on,
     parse_mode,
     plan_scan,
@@ -255,8 +254,6 @@ def test_ranges_meet_unless_one_column_says_no() -> None:
     assert not ranges_meet(two, entry((6, "b"), (9, "z")))
     assert not ranges_meet(two, entry((1, "e"), (9, "z")))
     assert ranges_meet(two, entry((None, "d"), (None, "z")))
-    assert bounds_of([two, entry((0, "c"), (3, "x"))]) == ((0, "b"), (5, "x"))
-    assert bounds_of([two, entry((None, "c"), (3, "x"))]) == ((None, "b"), (5, "x"))
 
 
 def test_what_a_condition_says_of_some_columns_is_never_stronger() -> None:

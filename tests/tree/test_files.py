@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from arcticlake.tree.files import Role, TableFiles, bytes_total
+from arcticlake.tree.files import Role, TableFiles
 from arcticlake.tree.node import ROOT
 from tests.tree.strategies import file_in
 
 
-def test_files_of_both_tables_are_counted_together() -> None:
+def test_files_of_both_tables_are_listed_together() -> None:
     base, change = file_in(ROOT), file_in(ROOT, role=Role.CHANGE)
     files = TableFiles((base,), (change,))
 
     assert files.all == (base, change)
-    assert bytes_total(files.all) == 20
-    assert bytes_total(()) == 0
 
 
 def test_two_entries_with_the_same_words_are_two_files() -> None:
