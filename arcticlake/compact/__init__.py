@@ -1,0 +1,1 @@
+"""Fewer, merged, sorted files: what is worth rewriting, and how."""
