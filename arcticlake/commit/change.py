@@ -45,6 +45,8 @@ class SnapshotChange:
     summary: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Table properties that are set in the same commit."""
+    sequences: Mapping[str, int] = field(default_factory=dict)
+    """Sequence numbers of added files, by path, whose rows are older than this commit."""
     manifests_of: int | None = None
     """A snapshot whose files take the place of the head's: a rollback that keeps history."""
     schema: Schema | None = None

@@ -237,7 +237,7 @@ def _write(
 
     manifests = [
         write(key, part)
-        for (key, _), entries in new_entries(change.added, plan, snapshot_id).items()
+        for (key, _), entries in new_entries(change, plan, snapshot_id).items()
         for part in in_parts(entries)
     ]
     path = place(f"snap-{snapshot_id}-0-{commit_id}.avro")

@@ -43,6 +43,8 @@ from pyiceberg.manifest import (
     ManifestWriterV2,
 )
 
+from arcticlake.commit.change import SnapshotChange
+
 T = TypeVar("T")
 
 ENTRIES_MAX = 2_000
@@ -150,16 +152,20 @@ def in_parts(entries: Iterable[ManifestEntry]) -> Iterator[list[ManifestEntry]]:
 
 
 def new_entries(
-    added: Iterable[DataFile], plan: ManifestPlan, snapshot_id: int
+    change: SnapshotChange, plan: ManifestPlan, snapshot_id: int
 ) -> dict[tuple[Key, bool], list[ManifestEntry]]:
     """Return the entries to write for each kind of manifest; added files have their own.
 
     Added entries carry no sequence number: readers take the manifest's, which the list states.
+    A rewrite states the one that its rows had before.
     """
     entries: dict[tuple[Key, bool], list[ManifestEntry]] = defaultdict(list)
-    for file in added:
+    for file in change.added:
         entry = ManifestEntry.from_args(
-            status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=file
+            status=ManifestEntryStatus.ADDED,
+            snapshot_id=snapshot_id,
+            sequence_number=change.sequences.get(file.file_path),
+            data_file=file,
         )
         entries[file_key(file), True].append(entry)
     for pile in plan.piles:

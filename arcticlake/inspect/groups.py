@@ -44,6 +44,8 @@ class KeyedFile:
     """Key columns; of a change file also `_action`, `_order` and `_seq`."""
     deleted: npt.NDArray[np.int64] | None = None
     """Rows that another engine deleted by position."""
+    after: int = 0
+    """Rows of a change file up to this sequence are in base already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _resolve(group: Sequence[KeyedFile], key: Sequence[str]) -> dict[str, Mask]:
         KeysOfBase(file.path, file.sequence, file.rows) for file in group if file.role is Role.BASE
     ]
     changes = [
-        KeysOfChange(file.path, file.sequence, file.rows)
+        KeysOfChange(file.path, file.sequence, file.rows, after=file.after)
         for file in group
         if file.role is Role.CHANGE
     ]
@@ -185,6 +187,8 @@ def _versions(file: KeyedFile, key: Sequence[str]) -> Iterator[RowVersion]:
     places = file.rows.select(pl.col(SEQ).fill_null(file.sequence), ORDER, ACTION).rows()
     for row, (value, (sequence, order, action)) in enumerate(zip(keys, places, strict=True)):
         alive = str(action).startswith("+")
+        if sequence <= file.after:
+            continue
         yield RowVersion((file.path, row), value, Place(sequence, order), alive)
 
 

@@ -151,7 +151,15 @@ def _keyed(
     sequence = file.sequence
     if file.role is Role.BASE:
         sequence = subject.view.base_sequence(file.snapshot_id)
-    return KeyedFile(file.path, file.role, sequence, examined.rows, positions.get(file.path))
+    watermark, node = subject.view.watermark, file.node
+    return KeyedFile(
+        file.path,
+        file.role,
+        sequence,
+        examined.rows,
+        positions.get(file.path),
+        after=watermark.merged(file.partition, node.mask, node.index),
+    )
 
 
 def _positions(subject: Subject, unit: Unit, findings: Findings) -> Positions | None:

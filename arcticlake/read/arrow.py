@@ -30,8 +30,10 @@ from arcticlake.read.parquet import (
 )
 from arcticlake.read.plan import ReadMode, ScanPlan
 from arcticlake.resolve.bitmap import Mask
+from arcticlake.resolve.kernel import NEWEST
 from arcticlake.table.change import ACTION, ORDER
 from arcticlake.table.storage import Storage
+from arcticlake.table.watermark import Watermark
 from arcticlake.tree.files import FileEntry, Role
 
 CACHE_ROWS_MAX = 256 * 2**20
@@ -93,7 +95,7 @@ def resolve_jobs(
 
     def base(file: FileEntry) -> FileToResolve:
         sequence = plan.view.base_sequence(file.snapshot_id)
-        return FileToResolve(file.path, sequence, positions.get(file.path))
+        return FileToResolve(file.path, sequence, positions=positions.get(file.path))
 
     return [
         ResolveJob(
@@ -102,12 +104,25 @@ def resolve_jobs(
             hidden_schema=hidden_schema,
             bases=tuple(base(file) for file in group.bases),
             changes=tuple(
-                FileToResolve(file.path, file.sequence)
+                change_to_resolve(file, plan.view.watermark)
                 for file in sorted(group.changes, key=lambda file: file.sequence)
             ),
         )
         for group in plan.groups
     ]
+
+
+def change_to_resolve(
+    file: FileEntry, watermark: Watermark, *, until: int = NEWEST
+) -> FileToResolve:
+    """Return a change file as a resolution sees it; it may hold rows that base has already."""
+    merged = watermark.merged(file.partition, file.node.mask, file.node.index)
+    return FileToResolve(
+        file.path,
+        file.sequence,
+        after=merged if file.sequence_min <= merged else 0,
+        until=until if file.sequence > until else NEWEST,
+    )
 
 
 def run_jobs(jobs: Sequence[ResolveJob]) -> dict[str, Mask]:
@@ -124,7 +139,7 @@ def _resolve_cached(job: ResolveJob) -> Mapping[str, Mask]:
         tuple(
             (f.path, f.sequence, 0 if f.positions is None else len(f.positions)) for f in job.bases
         ),
-        tuple((f.path, f.sequence) for f in job.changes),
+        tuple((f.path, f.sequence, f.after, f.until) for f in job.changes),
     )
     found = _RESOLVED.find(identity)
     if found is None:

@@ -21,12 +21,14 @@ import pyarrow.parquet as pq
 from arcticlake.errors import CorruptData
 from arcticlake.read.project import find_field, project
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.resolve.kernel import KeysOfBase, KeysOfChange, resolve
+from arcticlake.resolve.kernel import NEWEST, KeysOfBase, KeysOfChange, resolve
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
 from arcticlake.tree.files import Role
 
 BATCH_ROWS = 128 * 1024
+KEY_ROWS = 4 * 2**20
+"""Base rows whose keys a resolution holds at once."""
 VERSION = "_version"
 
 
@@ -36,6 +38,10 @@ class FileToResolve:
 
     path: str
     sequence: int
+    after: int = 0
+    """Rows of a change file up to this sequence are merged already."""
+    until: int = NEWEST
+    """Rows of a change file above this sequence are not wanted."""
     positions: npt.NDArray[np.int64] | None = None
     """Rows that another engine deleted by position."""
 
@@ -51,30 +57,53 @@ class ResolveJob:
     """`_action`, `_order` and `_seq` with field ids."""
     bases: tuple[FileToResolve, ...]
     changes: tuple[FileToResolve, ...]
+    deletes_live: bool = False
+    """Whether a delete that wins stays alive, as in changes that collapse."""
 
 
 def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:
-    """Return the dead rows of every file of the group."""
+    """Return the dead rows of every file of the group.
+
+    The keys of changes are held together, those of base pass by in parts.
+    """
     key = job.key_schema.names
     change_schema = pa.schema([*job.key_schema, *job.hidden_schema])
     changes = [
-        KeysOfChange(file.path, file.sequence, read_frame(job.storage, file.path, change_schema))
+        KeysOfChange(
+            file.path,
+            file.sequence,
+            read_frame(job.storage, file.path, change_schema),
+            after=file.after,
+            until=file.until,
+        )
         for file in job.changes
     ]
-    bases = [
-        KeysOfBase(file.path, file.sequence, read_frame(job.storage, file.path, job.key_schema))
-        for file in job.bases
-    ]
-    dead = resolve(bases, changes, key)
+    bases = (part for file in job.bases for part in _key_parts(job, file))
+    dead = resolve(bases, changes, key, deletes_live=job.deletes_live)
     for file in job.bases:
         if file.positions is not None:
             dead[file.path][file.positions] = True
     return dead
 
 
+def _key_parts(job: ResolveJob, file: FileToResolve) -> Iterator[KeysOfBase]:
+    batches: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in read_batches(job.storage, file.path, job.key_schema):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= KEY_ROWS:
+            yield KeysOfBase(file.path, file.sequence, _frame(batches, job.key_schema))
+            batches, rows = [], 0
+    yield KeysOfBase(file.path, file.sequence, _frame(batches, job.key_schema))
+
+
 def read_frame(storage: Storage, path: str, schema: pa.Schema) -> pl.DataFrame:
     """Return columns of one file as a Polars frame, rows in file order."""
-    batches = list(read_batches(storage, path, schema))
+    return _frame(list(read_batches(storage, path, schema)), schema)
+
+
+def _frame(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pl.DataFrame:
     rows = pa.Table.from_batches(batches, schema=pa.schema([f.with_nullable(True) for f in schema]))
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)

@@ -1,6 +1,7 @@
 """The fast answer: keys of base and change files → a mask of dead rows for every file.
 
-    1. stack the change rows of the group: key, sequence, order, alive, address
+    1. stack the change rows of the group: key, sequence, order, alive, address; rows that base
+       holds already, by the watermark, and rows above the version asked for stay out
     2. the newest of each key wins; every other change row is dead, and so is a winning delete
     3. a base row whose key has a winner is dead, unless the row itself is newer (a batch insert
        after the change): then the winner is dead instead
@@ -13,7 +14,8 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,12 +25,15 @@ import polars as pl
 from arcticlake.resolve.bitmap import Mask
 from arcticlake.table.change import ACTION, ORDER, SEQ
 
+NEWEST = 2**62
+"""A sequence above every commit."""
+
 _FILE, _ROW, _PLACE, _ALIVE = "__file", "__row", "__sequence", "__alive"
 
 
 @dataclass(frozen=True, slots=True)
 class KeysOfBase:
-    """The key columns of one base file, rows in file order."""
+    """The key columns of one base file, or of its next part, rows in file order."""
 
     path: str
     sequence: int
@@ -44,31 +49,49 @@ class KeysOfChange:
     sequence: int
     """The commit sequence that rows without a `_seq` of their own inherit."""
     rows: pl.DataFrame
+    after: int = 0
+    """Rows up to this sequence are in base already: dead, and they decide nothing."""
+    until: int = NEWEST
+    """Rows above this sequence belong to a later state: dead, and they decide nothing."""
 
 
 def resolve(
-    bases: Sequence[KeysOfBase], changes: Sequence[KeysOfChange], key: Sequence[str]
-) -> Mapping[str, Mask]:
-    """Return for every file of the group which of its rows are dead."""
-    dead = {file.path: np.zeros(file.rows.height, dtype=bool) for file in changes}
-    dead |= {file.path: np.zeros(file.keys.height, dtype=bool) for file in bases}
-    if not changes:
-        return dead
-    winners = _in_history_order(changes, key).unique(list(key), keep="last")
-    for number, file in enumerate(changes):
-        alive = winners.filter((pl.col(_FILE) == number) & pl.col(_ALIVE))
-        mask = np.ones(file.rows.height, dtype=bool)
-        mask[alive[_ROW].to_numpy()] = False
-        dead[file.path] = mask
-    if winners.height:
-        for base in bases:
-            _meet(base, winners, changes, key, dead)
+    bases: Iterable[KeysOfBase],
+    changes: Sequence[KeysOfChange],
+    key: Sequence[str],
+    *,
+    deletes_live: bool = False,
+) -> dict[str, Mask]:
+    """Return for every file of the group which of its rows are dead.
+
+    Bases are taken one at a time, so they may be read as they are needed. With `deletes_live` a
+    delete that wins counts as alive: that is how changes collapse without a base.
+    """
+    dead: dict[str, Mask] = {}
+    winners = None
+    if changes:
+        winners = _in_history_order(changes, key, deletes_live).unique(list(key), keep="last")
+        for number, file in enumerate(changes):
+            alive = winners.filter((pl.col(_FILE) == number) & pl.col(_ALIVE))
+            mask = np.ones(file.rows.height, dtype=bool)
+            mask[alive[_ROW].to_numpy()] = False
+            dead[file.path] = mask
+    parts: dict[str, list[Mask]] = defaultdict(list)
+    for base in bases:
+        if winners is None or winners.height == 0:
+            parts[base.path].append(np.zeros(base.keys.height, dtype=bool))
+        else:
+            parts[base.path].append(_meet(base, winners, changes, key, dead))
+    for path, masks in parts.items():
+        dead[path] = masks[0] if len(masks) == 1 else np.concatenate(masks)
     return dead
 
 
-def _in_history_order(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl.DataFrame:
+def _in_history_order(
+    changes: Sequence[KeysOfChange], key: Sequence[str], deletes_live: bool
+) -> pl.DataFrame:
     """Return all change rows, oldest first; fresh files mostly lie in that order already."""
-    stacked = _stack(changes, key)
+    stacked = _stack(changes, key, deletes_live)
     fresh = all(file.rows[SEQ].null_count() == file.rows.height for file in changes)
     by_commit = all(a.sequence < b.sequence for a, b in pairwise(changes))
     if fresh and by_commit and all(file.rows[ORDER].is_sorted() for file in changes):
@@ -76,19 +99,26 @@ def _in_history_order(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl
     return stacked.sort(_PLACE, ORDER)
 
 
-def _stack(changes: Sequence[KeysOfChange], key: Sequence[str]) -> pl.DataFrame:
+def _stack(changes: Sequence[KeysOfChange], key: Sequence[str], deletes_live: bool) -> pl.DataFrame:
     frames = [
         file.rows.select(
             *key,
             pl.col(ORDER),
             pl.col(SEQ).fill_null(file.sequence).cast(pl.Int64).alias(_PLACE),
-            pl.col(ACTION).str.starts_with("+").alias(_ALIVE),
+            (pl.col(ACTION).str.starts_with("+") | deletes_live).alias(_ALIVE),
             pl.lit(number, dtype=pl.Int32).alias(_FILE),
             pl.int_range(pl.len(), dtype=pl.Int64).alias(_ROW),
-        )
+        ).pipe(_in_reach, file)
         for number, file in enumerate(changes)
     ]
     return pl.concat(frames, how="vertical")
+
+
+def _in_reach(rows: pl.DataFrame, file: KeysOfChange) -> pl.DataFrame:
+    """Return the rows that take part; nearly always all of them, without a look at each."""
+    if file.after == 0 and file.until == NEWEST:
+        return rows
+    return rows.filter(pl.col(_PLACE) > file.after, pl.col(_PLACE) <= file.until)
 
 
 def _meet(
@@ -97,19 +127,20 @@ def _meet(
     changes: Sequence[KeysOfChange],
     key: Sequence[str],
     dead: dict[str, Mask],
-) -> None:
-    """Let one base file meet the winners: the older side of every shared key is dead."""
+) -> Mask:
+    """Let a base file meet the winners: the older side of every shared key is dead."""
     if file.sequence < _oldest(winners):
-        dead[file.path] = _shared(file.keys, winners, key)
-        return
+        return _shared(file.keys, winners, key)
     rows = file.keys.select(*key, pl.int_range(pl.len(), dtype=pl.Int64).alias("__base_row"))
     met = rows.join(winners, on=list(key), how="inner")
     newer_change = met.filter(pl.col(_PLACE) > file.sequence)
-    dead[file.path][newer_change["__base_row"].to_numpy()] = True
+    mask = np.zeros(file.keys.height, dtype=bool)
+    mask[newer_change["__base_row"].to_numpy()] = True
     older_change = met.filter(pl.col(_PLACE) <= file.sequence)
     for number, change in enumerate(changes):
         beaten = older_change.filter(pl.col(_FILE) == number)[_ROW]
         dead[change.path][beaten.to_numpy()] = True
+    return mask
 
 
 def _oldest(winners: pl.DataFrame) -> int:

@@ -14,12 +14,13 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS
 
 HIDDEN_ID_FIRST = 1_000_000_001
+SEQ_ID = HIDDEN_ID_FIRST + 3
 
 HIDDEN_FIELDS = (
     NestedField(HIDDEN_ID_FIRST, ACTION, StringType(), required=True),
     NestedField(HIDDEN_ID_FIRST + 1, TS, TimestamptzType(), required=True),
     NestedField(HIDDEN_ID_FIRST + 2, ORDER, LongType(), required=True),
-    NestedField(HIDDEN_ID_FIRST + 3, SEQ, LongType(), required=False),
+    NestedField(SEQ_ID, SEQ, LongType(), required=False),
 )
 
 

@@ -21,6 +21,8 @@ from arcticlake.errors import InvalidRequest
 
 PROPERTY_PREFIX = "arctic.option."
 
+TASK_MEMORY_MIN = 64 * 2**20
+
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kmgt]?i?b?)", re.IGNORECASE)
 _SIZE_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -40,6 +42,26 @@ def parse_positive_size(text: str) -> int:
     size = parse_size(text)
     if size < 1:
         message = "a size above 0, such as 128MB"
+        raise ValueError(message)
+    return size
+
+
+def parse_leaf_size(text: str) -> int:
+    """Return bytes; 0 for `auto`."""
+    if text.strip().lower() == "auto":
+        return 0
+    try:
+        return parse_positive_size(text)
+    except ValueError:
+        message = "auto, or a size such as 512MB"
+        raise ValueError(message) from None
+
+
+def parse_task_memory(text: str) -> int:
+    """Return bytes, enough for a few row groups."""
+    size = parse_size(text)
+    if size < TASK_MEMORY_MIN:
+        message = "a size of at least 64MB, such as 1GB"
         raise ValueError(message)
     return size
 
@@ -107,6 +129,35 @@ class Options:
         parse=parse_positive_size,
         sentence="How much a leaf may take in one commit; further rows go to its children.",
     )
+    leaf_size: int = _option(  # type: ignore[assignment]
+        "leaf-size",
+        default=0,
+        written="auto",
+        parse=parse_leaf_size,
+        sentence="How much base a leaf may hold before a compaction splits it in two; auto is four "
+        "times `target-file-size`.",
+    )
+    task_memory: int = _option(  # type: ignore[assignment]
+        "task-memory",
+        default=2**30,
+        written="1GB",
+        parse=parse_task_memory,
+        sentence="How much memory one task of a compaction may take; larger groups are cut.",
+    )
+    compact_after_write: bool = _option(  # type: ignore[assignment]
+        "compact-after-write",
+        default=False,
+        written="false",
+        parse=parse_flag,
+        sentence="Run the compaction that `auto` finds worth its price after every write.",
+    )
+    collapse_changes: bool = _option(  # type: ignore[assignment]
+        "collapse-changes",
+        default=False,
+        written="false",
+        parse=parse_flag,
+        sentence="Let a minor compaction keep only the newest waiting change of a key.",
+    )
     locate: bool = _option(  # type: ignore[assignment]
         "locate",
         default=False,
@@ -122,6 +173,16 @@ class Options:
         parse=parse_scan,
         sentence="Who reads Parquet for `read()`: jvm, tasks (Python workers), or auto.",
     )
+
+    @property
+    def leaf_bytes_max(self) -> int:
+        """How much base a leaf may hold before it is split."""
+        return self.leaf_size or 4 * self.target_file_size
+
+    @property
+    def leaf_change_bytes_max(self) -> int:
+        """How much may wait in a leaf before it is split."""
+        return 4 * self.leaf_commit_size
 
 
 def _name(declared: Field[object]) -> str:

@@ -35,15 +35,17 @@ class Watermark:
 
     def covers(self, partition: Partition, mask: int, index: int, sequence: int) -> bool:
         """Whether a change file of this node and commit sequence is merged already."""
-        if sequence <= self.through:
-            return True
-        return any(
-            merged >= sequence
-            and where == partition
-            and above & mask == above
-            and index & above == above_index
-            for (where, above, above_index), merged in self.ahead.items()
-        )
+        return sequence <= self.merged(partition, mask, index)
+
+    def merged(self, partition: Partition, mask: int, index: int) -> int:
+        """Return up to which sequence changes of this node are merged."""
+        found = self.through
+        if not self.ahead:
+            return found
+        for depth in range(mask.bit_length() + 1):  # the subtree may be named by any ancestor
+            above = (1 << depth) - 1
+            found = max(found, self.ahead.get((partition, above, index & above), 0))
+        return found
 
 
 def encode_watermark(watermark: Watermark) -> dict[str, str]:

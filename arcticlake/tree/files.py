@@ -49,8 +49,16 @@ class FileEntry:
     """The Iceberg data sequence number; for a change file this is its version."""
     data_file: DataFile = field(repr=False)
     """The manifest's own record, for metrics and for removal."""
+    oldest: int = 0
+    """The lowest sequence of a row in a change file; 0 stands for `sequence`, since only a rewrite
+    of change files puts rows of several commits into one file."""
     row_deletes: tuple[DataFile, ...] = field(default=(), repr=False)
     """Position-delete files and deletion vectors of another engine that may name this file."""
+
+    @property
+    def sequence_min(self) -> int:
+        """The lowest commit sequence among its rows."""
+        return self.oldest or self.sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import IntegerType, LongType, PrimitiveType
 
 from arcticlake.errors import CorruptData
+from arcticlake.table.hidden import SEQ_ID
 from arcticlake.table.spec import TableSpec
 from arcticlake.tree.files import Bounds, FileEntry, Role
 from arcticlake.tree.node import ROOT, Node
@@ -76,6 +77,7 @@ def file_entries(
                 snapshot_id=entry.snapshot_id or 0,
                 sequence=entry.sequence_number or 0,
                 data_file=file,
+                oldest=_oldest(role, lower),
                 row_deletes=row_deletes.get(file.file_path, ()),
             )
         )
@@ -109,6 +111,15 @@ def _node(file: DataFile, reading: _Reading) -> Node:
     if reading.bucket is None:
         return ROOT
     return Node(reading.buckets - 1, file.partition[reading.bucket])
+
+
+def _oldest(role: Role, lower: Mapping[int, bytes]) -> int:
+    """Return the lowest sequence that rows of a change file have of their own; 0 for none."""
+    if role is Role.BASE or SEQ_ID not in lower:
+        return 0
+    oldest = _decode(LongType(), lower[SEQ_ID])
+    assert isinstance(oldest, int)
+    return oldest
 
 
 def _bounds(raw: Mapping[int, bytes], kinds: Sequence[tuple[int, PrimitiveType]]) -> Bounds:

@@ -10,6 +10,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.typedef import Record
 
+from arcticlake.commit.change import Operation, SnapshotChange
 from arcticlake.commit.manifests import (
     ENTRIES_MAX,
     SMALL_COUNT_MAX,
@@ -121,11 +122,14 @@ def test_rewritten_entries_keep_their_history_and_cached_ones_are_not_touched() 
         [manifest("m", 2)], frozenset({"goes"}), sequence=9, read=lambda _: [stays, goes]
     )
 
-    written = new_entries([entry("new", 1).data_file], plan, snapshot_id=99)
+    new = [entry(path, 1).data_file for path in ("new", "older")]
+    change = SnapshotChange(Operation.APPEND, added=tuple(new), sequences={"older": 2})
+    written = new_entries(change, plan, snapshot_id=99)
     ((_, added), (_, rewritten)) = sorted(written.items(), key=lambda item: not item[0][1])
 
     assert [(e.status.name, e.snapshot_id, e.sequence_number) for e in added] == [
-        ("ADDED", 99, None)
+        ("ADDED", 99, None),
+        ("ADDED", 99, 2),
     ]
     assert [(e.status.name, e.snapshot_id, e.sequence_number) for e in rewritten] == [
         ("EXISTING", 7, 3),

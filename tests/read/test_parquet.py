@@ -60,7 +60,7 @@ def test_a_resolution_reads_keys_and_tells_dead_rows_of_every_file(tmp_path: Pat
         LOCAL,
         KEY,
         HIDDEN,
-        (FileToResolve(old, 0, np.array([3])),),
+        (FileToResolve(old, 0, positions=np.array([3])),),
         (FileToResolve(new, 5), FileToResolve(other, 7)),
     )
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from arcticlake.resolve.kernel import KeysOfBase, KeysOfChange, resolve
+from arcticlake.resolve.kernel import NEWEST, KeysOfBase, KeysOfChange, resolve
 from arcticlake.resolve.reference import RowVersion, dead_rows
 from arcticlake.table.change import ACTION, ORDER, SEQ, Action
 from arcticlake.table.order import MERGED_SEQUENCE, UNMARKED_SEQUENCE, Place
@@ -34,6 +34,11 @@ class Group:
     types: tuple[pl.DataType, ...]
     bases: tuple[tuple[int, tuple[Key, ...]], ...]
     changes: tuple[tuple[int, tuple[tuple[Key, Action, int, int | None], ...]], ...]
+    after: int = 0
+    """Changes up to here are merged."""
+    until: int = NEWEST
+    """Changes above are not wanted."""
+    deletes_live: bool = False
 
     @property
     def key(self) -> list[str]:
@@ -74,7 +79,15 @@ def groups(draw: DrawFn) -> Group:
             taken.add(place)
             rows.append((key, draw(st.sampled_from(list(Action))), order, own))
         changes.append((sequence, tuple(rows)))
-    return Group(tuple(KEY_TYPES[name][0] for name in names), tuple(bases), tuple(changes))
+    after, until = draw(st.just((0, NEWEST)) | st.tuples(st.integers(0, 6), st.integers(0, 6)))
+    return Group(
+        tuple(KEY_TYPES[name][0] for name in names),
+        tuple(bases),
+        tuple(changes),
+        after,
+        until,
+        draw(st.booleans()),
+    )
 
 
 def slow_answer(group: Group) -> set[tuple[str, int]]:
@@ -83,19 +96,23 @@ def slow_answer(group: Group) -> set[tuple[str, int]]:
         for number, (sequence, keys) in enumerate(group.bases)
         for row, key in enumerate(keys)
     ]
+    outside = set()
     for number, (sequence, rows) in enumerate(group.changes):
         for row, (key, action, order, own) in enumerate(rows):
             place = Place(sequence if own is None else own, order)
-            versions.append(
-                RowVersion((f"c{number}", row), key, place, alive=action.startswith("+"))
-            )
-    return dead_rows(versions)
+            if not group.after < place.sequence <= group.until:
+                outside.add((f"c{number}", row))
+                continue
+            alive = group.deletes_live or action.startswith("+")
+            versions.append(RowVersion((f"c{number}", row), key, place, alive=alive))
+    return dead_rows(versions) | outside
 
 
 def fast_answer(group: Group) -> set[tuple[str, int]]:
     bases = [
-        KeysOfBase(f"b{number}", sequence, group.frame(keys))
+        KeysOfBase(f"b{number}", sequence, group.frame(part))
         for number, (sequence, keys) in enumerate(group.bases)
+        for part in (keys[:2], keys[2:])
     ]
     changes = []
     for number, (sequence, rows) in enumerate(group.changes):
@@ -104,10 +121,12 @@ def fast_answer(group: Group) -> set[tuple[str, int]]:
             pl.Series(ORDER, [row[2] for row in rows], pl.Int64),
             pl.Series(SEQ, [row[3] for row in rows], pl.Int64),
         )
-        changes.append(KeysOfChange(f"c{number}", sequence, frame))
-    found = resolve(bases, changes, group.key)
+        changes.append(
+            KeysOfChange(f"c{number}", sequence, frame, after=group.after, until=group.until)
+        )
+    found = resolve(iter(bases), changes, group.key, deletes_live=group.deletes_live)
     assert {path: len(mask) for path, mask in found.items()} == {
-        **{file.path: file.keys.height for file in bases},
+        **{f"b{number}": len(keys) for number, (_, keys) in enumerate(group.bases)},
         **{file.path: file.rows.height for file in changes},
     }
     return {(path, row) for path, mask in found.items() for row in mask.nonzero()[0].tolist()}
