@@ -5,6 +5,9 @@ subtrees (partition, node) that are merged further, each with its own number. Bo
 same atomic commit as the files they describe, so a reader that loads base first and change second
 always holds a consistent pair: it applies exactly the change files that are not covered.
 
+A compaction moves it forward. A batch overwrite sets it, for the partitions that it replaces, to
+the version that its rows stand for, also backwards (BAT-09, BAT-10).
+
 Pure.
 """
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -46,6 +49,33 @@ class Watermark:
             above = (1 << depth) - 1
             found = max(found, self.ahead.get((partition, above, index & above), 0))
         return found
+
+
+def overwritten(
+    watermark: Watermark,
+    touched: Collection[Partition] | None,
+    version: int,
+    others: Iterable[Partition],
+) -> Watermark:
+    """Return the watermark after a batch that stands for `version` replaced some partitions.
+
+    These stand exactly at that version, None says all of them; `others`, the partitions that have
+    files, stand where they stood.
+    """
+    if touched is None:
+        return Watermark(version)
+    kept = {tree: merged for tree, merged in watermark.ahead.items() if tree[0] not in touched}
+    if not touched or version == watermark.through:
+        return Watermark(watermark.through, kept)
+    if version > watermark.through:
+        moved = {(partition, 0, 0): version for partition in touched}
+        return Watermark(watermark.through, kept | moved)
+    stayed = {
+        (partition, 0, 0): watermark.merged(partition, 0, 0)
+        for partition in others
+        if partition not in touched
+    }
+    return Watermark(version, kept | stayed)
 
 
 def encode_watermark(watermark: Watermark) -> dict[str, str]:

@@ -16,6 +16,7 @@ from arcticlake.table.watermark import (
     decode_watermark,
     encode_value,
     encode_watermark,
+    overwritten,
 )
 from arcticlake.tree.node import Node
 from tests.tree.strategies import nodes
@@ -82,3 +83,49 @@ def test_no_watermark_covers_nothing_and_a_broken_one_stops() -> None:
     for broken in ({THROUGH: "x"}, {AHEAD: "{"}, {AHEAD: "[1]"}):
         with pytest.raises(CorruptData, match=r"verify\(\)"):
             decode_watermark(broken)
+
+
+def test_an_overwrite_of_everything_sets_one_number() -> None:
+    """BAT-09, BAT-10: forwards and backwards."""
+    watermark = Watermark(5, {(("a",), 1, 0): 9})
+
+    for version in (0, 3, 5, 12):
+        assert overwritten(watermark, None, version, [("a",)]) == Watermark(version)
+
+
+PARTITIONS = [("a",), ("b",), ("c",), (None,)]
+
+
+@settings(max_examples=60)
+@given(
+    through=st.integers(0, 6),
+    ahead=st.dictionaries(
+        st.tuples(st.sampled_from(PARTITIONS), nodes()).map(
+            lambda place: (place[0], place[1].mask, place[1].index)
+        ),
+        st.integers(1, 9),
+        max_size=4,
+    ),
+    touched=st.frozensets(st.sampled_from(PARTITIONS)),
+    version=st.integers(0, 9),
+    node=nodes(),
+)
+def test_overwritten_partitions_stand_at_their_version_and_others_where_they_stood(
+    through: int,
+    ahead: dict[Subtree, int],
+    touched: frozenset[tuple[object, ...]],
+    version: int,
+    node: Node,
+) -> None:
+    """BAT-09, BAT-10: the mark may go back, for some partitions alone."""
+    before = Watermark(through, ahead)
+
+    after = overwritten(before, touched, version, PARTITIONS)
+
+    for partition in PARTITIONS:
+        merged = after.merged(partition, node.mask, node.index)
+        if partition in touched:
+            assert merged == version
+        else:
+            assert merged == before.merged(partition, node.mask, node.index)
+    assert decode_watermark(encode_watermark(after)) == after
