@@ -29,6 +29,7 @@ from arcticlake.table.watermark import Watermark, decode_watermark
 COMMIT_ID, KIND, SCHEMA_ID = "arctic.commit-id", "arctic.kind", "arctic.schema-id"
 BASE_SNAPSHOT, CONTAINS = "arctic.base-snapshot", "arctic.contains"
 ROWS, FILES, FOREIGN = "arctic.rows", "arctic.files", "arctic.foreign"
+CHANGE_VERSION, OVERWROTE = "arctic.change-version", "arctic.overwrote"
 
 CONTENT_KINDS = frozenset({"upsert", "delete", "insert", "overwrite", "rollback"})
 BASE_CONTENT_KINDS = frozenset({"insert", "overwrite", "rollback"})
@@ -176,7 +177,7 @@ def check_foreign(log: Log) -> None:
                 f"table {log.table}: base snapshot {fact.snapshot_id} is a dynamic INSERT "
                 "OVERWRITE by another engine; it replaced only files of one tree depth, so old "
                 "rows stand beside new ones. Roll the base table back to the snapshot before it, "
-                "and write the rows with Arctic instead"
+                "and write the rows with overwrite() instead"
             )
             raise CorruptData(message)
 
@@ -271,7 +272,8 @@ def base_places(log: Log) -> dict[int, int]:
     """Return where rows that a base snapshot added stand in history, where it is not 0.
 
     A foreign append is an insert. A foreign rewrite keeps the place of the rows it rewrote: pending
-    changes that are newer than those still apply on top of it.
+    changes that are newer than those still apply on top of it. Rows of a batch overwrite stand at
+    the change version that they stand for.
     """
     markers = _markers(log)
     places = {snapshot_id: mark.place for snapshot_id, mark in log.marks.items()}
@@ -282,6 +284,8 @@ def base_places(log: Log) -> dict[int, int]:
         if not fact.ours and fact.replaced is not None:
             known = fact.replaced or place_of  # row by row: any row may have been taken
             place = max(place_of.get(sequence, MERGED_SEQUENCE) for sequence in known)
+        elif fact.ours and fact.content and CHANGE_VERSION in fact.summary:
+            place = int(fact.summary[CHANGE_VERSION])
         elif fact.content and (fact.ours or fact.operation == "append"):
             place = markers.get(fact.snapshot_id, UNMARKED_SEQUENCE)
         else:
@@ -321,7 +325,9 @@ def check_rewrites(log: Log, sequences: Mapping[int, int], watermark: Watermark)
     for fact in rewrites:
         before = {seq for seq in place_of if seq < fact.sequence} | {0}
         places = {place_of.get(seq, MERGED_SEQUENCE) for seq in fact.replaced or before}
-        low, high = max(min(places), watermark.through), max(places)
+        # What was merged when it came stays so for its rows, wherever an overwrite set others to.
+        merged = max(watermark.through, _watermark(log, fact).through)
+        low, high = max(min(places), merged), max(places)
         if any(low < sequence <= high for sequence in waiting):
             message = (
                 f"table {log.table}: base snapshot {fact.snapshot_id}, by another engine, rewrote "
