@@ -5,6 +5,10 @@ marker snapshot in the change table gives it its version; a reader sees it from 
 writer that dies between the two leaves an unmarked base snapshot: every writer looks for one
 before it commits, and marks it, exactly once.
 
+An overwrite goes the same way, and its marker also puts the change files of the replaced
+partitions right. Nobody holds a lock meanwhile (BAT-08): a writer that dies before its base commit
+leaves files that nobody sees, and one that dies after it is finished by the next writer.
+
 Touches the catalog.
 """
 
@@ -30,10 +34,12 @@ from pyiceberg.typedef import Record
 from arcticlake.commit.change import Operation, SnapshotChange
 from arcticlake.commit.history import (
     BASE_SNAPSHOT,
+    CHANGE_VERSION,
     CONTENT_KINDS,
     FILES,
     FOREIGN,
     KIND,
+    OVERWROTE,
     ROWS,
     SCHEMA_ID,
     Log,
@@ -43,14 +49,22 @@ from arcticlake.commit.history import (
     unremembered,
 )
 from arcticlake.commit.iceberg import ensure_spec, find_commit
+from arcticlake.commit.iceberg_added import load_exchange
 from arcticlake.commit.iceberg_state import TableState, load_log, load_state
 from arcticlake.commit.loop import Done, commit
 from arcticlake.commit.marks import NO_VERSION, Mark, decode_marks, encode_mark
+from arcticlake.commit.replacement import (
+    Exchange,
+    Replacement,
+    decode_replacement,
+    encode_replacement,
+    replaced_paths,
+)
 from arcticlake.errors import InternalError
 from arcticlake.ingest.parquet import WrittenFile
 from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.table.order import MERGED_SEQUENCE
-from arcticlake.table.watermark import encode_watermark
+from arcticlake.table.watermark import encode_watermark, overwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +200,70 @@ def append_base(
         )
 
     base = commit(lambda: catalog.load_table(name), decide, commit_id)
-    if pair.change is None:
-        return Committed(_version(base, commit_id), rows, len(added))
+    return _with_version(pair, base, commit_id)
+
+
+def overwrite_base(
+    pair: TablePair,
+    written: Sequence[WrittenFile],
+    *,
+    plan: Callable[[TableState], Replacement],
+) -> Committed:
+    """Commit a batch in the place of all rows of some partitions, and give it its version.
+
+    `plan` names the partitions on the newest state right before every attempt, or refuses. The
+    files to remove come from that state too, so an overwrite conflicts with nothing (BAT-06).
+    """
+    catalog, name = pair.base.catalog, pair.spec.name
+    added = data_files(pair, pair.base, written)
+    rows = sum(file.rows for file in written)
+    commit_id = uuid4().hex
+
+    def decide(_: Table) -> SnapshotChange | Done:
+        mark_all(load_pair(catalog, name))
+        state = load_state(load_pair(catalog, name))
+        replacement = plan(state)
+        if not added and replacement.partitions == frozenset():
+            return Done("there is nothing to replace")
+        return SnapshotChange(
+            operation=Operation.OVERWRITE if added else Operation.DELETE,
+            added=added,
+            removed=replaced_paths(replacement, state.files.bases),
+            summary={
+                **_summary(pair, "overwrite", rows, len(added)),
+                **encode_replacement(replacement),
+                **_watermark_after(state, replacement),
+            },
+        )
+
+    base = commit(lambda: catalog.load_table(name), decide, commit_id)
+    if find_commit(base, commit_id) is None:
+        return Committed(load_state(load_pair(catalog, name)).view.version, 0, 0)
+    return _with_version(pair, base, commit_id)
+
+
+def _watermark_after(state: TableState, replacement: Replacement) -> dict[str, str]:
+    watermark = state.view.watermark
+    if state.pair.change is None:
+        return encode_watermark(watermark)
+    others = {file.partition for file in state.files.all}
+    return encode_watermark(
+        overwritten(watermark, replacement.partitions, replacement.version, others)
+    )
+
+
+def _with_version(pair: TablePair, base: Table, commit_id: str) -> Committed:
+    """Give a base commit that landed its version."""
     snapshot = find_commit(base, commit_id)
     assert snapshot is not None, "a commit that returned is in the table"
-    told = _summary(pair, "insert", rows, len(added))
-    done = mark(pair, snapshot.snapshot_id, snapshot.sequence_number or 0, told)
-    return Committed(done.version, rows, len(added))
+    assert snapshot.summary is not None, "our snapshots have a summary"
+    sequence = snapshot.sequence_number or 0
+    told = _told(snapshot.summary.additional_properties)
+    rows, files = int(told[ROWS]), int(told[FILES])
+    if pair.change is None:
+        return Committed(sequence, rows, files)
+    done = mark(pair, snapshot.snapshot_id, sequence, told)
+    return Committed(done.version, rows, files)
 
 
 def mark_all(pair: TablePair) -> None:
@@ -223,13 +294,21 @@ def _remember_rewrites(pair: TablePair, log: Log) -> None:
 
 
 def _marker_summary(fact: SnapshotFact) -> dict[str, str]:
-    summary = {
-        KIND: fact.kind if fact.ours else _foreign_kind(fact),
-        ROWS: fact.summary.get(ROWS, fact.summary.get("added-records", "0")),
-        FILES: fact.summary.get(FILES, fact.summary.get("added-data-files", "0")),
-        SCHEMA_ID: fact.summary.get(SCHEMA_ID, str(fact.schema_id or 0)),
+    if fact.ours:
+        return _told(fact.summary)
+    return {
+        KIND: _foreign_kind(fact),
+        ROWS: fact.summary.get("added-records", "0"),
+        FILES: fact.summary.get("added-data-files", "0"),
+        SCHEMA_ID: str(fact.schema_id or 0),
+        FOREIGN: "true",
     }
-    return summary if fact.ours else {**summary, FOREIGN: "true"}
+
+
+def _told(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return what a marker repeats of the summary of our base commit."""
+    names = (KIND, ROWS, FILES, SCHEMA_ID, CHANGE_VERSION, OVERWROTE)
+    return {name: summary[name] for name in names if name in summary}
 
 
 def _foreign_kind(fact: SnapshotFact) -> str:
@@ -246,18 +325,28 @@ def mark(
 ) -> Mark:
     """Commit the marker of a base snapshot, unless somebody else did; return what is kept of it.
 
-    `place` is where its rows stand in history; without one, at the version that they get.
+    `place` is where its rows stand in history; without one, at the version that they get. An
+    overwrite says it in its summary, and its marker sets the change files right as well.
     """
     assert pair.change is not None, "a table without a key needs no markers"
     catalog, name = pair.base.catalog, ".".join(pair.change.name())
+    replacement = decode_replacement(summary)
+    place = place if replacement is None else replacement.version
 
     def decide(table: Table) -> SnapshotChange | Done:
         if base_snapshot_id in decode_marks(table.properties):
             return Done()
         version = table.metadata.next_sequence_number()
         kept = Mark(sequence, version, version if place is None else place)
+        exchange = Exchange()
+        if replacement is not None:
+            log = load_log(replace(pair, change=table))
+            exchange = load_exchange(pair.spec, table, log, replacement)
         return SnapshotChange(
-            operation=Operation.APPEND,
+            operation=exchange.operation,
+            added=tuple(file.data_file for file in exchange.added),
+            removed=exchange.removed,
+            sequences={file.path: file.sequence for file in exchange.added},
             summary={**summary, BASE_SNAPSHOT: str(base_snapshot_id)},
             properties=encode_mark(base_snapshot_id, kept),
         )
