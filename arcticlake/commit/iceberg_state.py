@@ -23,6 +23,9 @@ from arcticlake.tree.files import FileEntry, Role, TableFiles
 from arcticlake.tree.forest import Forest, plant
 from arcticlake.tree.manifest import file_entries
 
+MERGED_INTO = "arctic.merged-into"
+"""In a snapshot of the change table that drops merged files: the base snapshot that holds them."""
+
 _REPLACE_PARTITIONS = "replace-partitions"
 
 
@@ -49,13 +52,14 @@ def load_state(pair: TablePair, at: int | None = None) -> TableState:
 
 
 def load_settled(catalog: Catalog, name: str) -> TablePair:
-    """Load both tables so that base has every batch that the change table gives a version to.
+    """Load both tables so that base has everything that the change table says of it.
 
     Between the two loads a batch and its marker may land, and changes after them. Such a pair
-    would show the changes without the batch, a state that never was; it is loaded again.
+    would show the changes without the batch, a state that never was. Or a compaction lands, and
+    the change table no longer holds what this base does not hold yet. It is loaded again.
     """
     pair = load_pair(catalog, name)
-    while pair.change is not None and _marks_unseen(pair.base, pair.change):
+    while pair.change is not None and _names_unseen(pair.base, pair.change):
         again = load_pair(catalog, name)
         if again.base.metadata.current_snapshot_id == pair.base.metadata.current_snapshot_id:
             return again  # the snapshot is not new, it has expired
@@ -63,14 +67,17 @@ def load_settled(catalog: Catalog, name: str) -> TablePair:
     return pair
 
 
-def _marks_unseen(base: Table, change: Table) -> bool:
-    """Whether the newest marker names a base snapshot that was not there yet."""
+def _names_unseen(base: Table, change: Table) -> bool:
+    """Whether the newest marker, or the newest trim, names a base snapshot not there yet."""
+    waited_for = {BASE_SNAPSHOT, MERGED_INTO}
     for snapshot in reversed(change.metadata.snapshots):
-        named = (
-            snapshot.summary.additional_properties.get(BASE_SNAPSHOT) if snapshot.summary else None
-        )
-        if named is not None:
-            return base.snapshot_by_id(int(named)) is None
+        told = snapshot.summary.additional_properties if snapshot.summary else {}
+        for key in waited_for & told.keys():
+            if base.snapshot_by_id(int(told[key])) is None:
+                return True
+            waited_for.remove(key)
+        if not waited_for:
+            return False
     return False
 
 

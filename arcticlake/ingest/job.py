@@ -16,6 +16,9 @@ from arcticlake.table.storage import Storage
 from arcticlake.tree.forest import Forest
 from arcticlake.tree.hash import PlaceTerm
 
+BUFFER_BYTES_MAX = 256 * 2**20
+"""All buffers of one writer together; the worker's memory follows this number."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteJob:
@@ -36,3 +39,4 @@ class WriteJob:
     """Columns that must be unique over all rows: the key, with the order if there is one."""
     required: tuple[str, ...]
     """Columns that are NOT NULL, beside the key; deletes need not have them."""
+    buffer_bytes_max: int = BUFFER_BYTES_MAX

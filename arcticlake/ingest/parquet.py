@@ -19,9 +19,10 @@ Touches data files, which it creates and never changes.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -48,8 +49,8 @@ THREADS_ROWS_MIN = 20_000
 """Fewer rows than this are written by one thread."""
 ROW_GROUP_BYTES_MIN = 4 * 2**10
 """Smaller row groups are not worth their footer, however small the files are wished for."""
-BUFFER_BYTES_MAX = 256 * 2**20
-"""All buffers of one writer together; the worker's memory follows this number."""
+CHUNK_ROWS_MIN = 10_000
+"""Chunks of a row group that are smaller than this on average are put together first."""
 SPLIT_DEPTH_MAX = 16
 """A leaf this deep holds a 65,536th of the hashes: what still fills it is one hot key, which no
 split can part. From there on the next file of the same leaf begins."""
@@ -83,6 +84,7 @@ class _LeafFile:
 
     partition: tuple[object, ...]
     node: Node
+    lane: int
     tables: list[pa.Table] = field(default_factory=list)
     buffered: int = 0
     path: str = ""
@@ -91,43 +93,57 @@ class _LeafFile:
     rows: int = 0
 
 
-class TreeWriter:
-    """Writes batches through the forest; `finish` returns what was written."""
+Place: TypeAlias = Callable[[pa.Table], Iterable[Placed]]
+"""Tells where the rows of a batch go."""
 
-    def __init__(self, job: WriteJob) -> None:
+
+class TreeWriter:
+    """Writes batches through the forest; `finish` returns what was written.
+
+    A rewrite knows where its rows go and brings its own `place`.
+    """
+
+    def __init__(self, job: WriteJob, place: Place | None = None) -> None:
         self.job = job
+        self._place = place or self._place_by_forest
         self._trees: dict[tuple[object, ...], Tree] = {}
-        self._leaves: dict[tuple[tuple[object, ...], Node], _LeafFile] = {}
+        self._leaves: dict[tuple[tuple[object, ...], Node, int], _LeafFile] = {}
         self._finished: list[WrittenFile] = []
         self._keys: list[pl.DataFrame] = []
         self._problem: str | None = None
         self._buffered = 0
         self._group_bytes = max(ROW_GROUP_BYTES_MIN, min(ROW_GROUP_BYTES, job.file_bytes_max))
 
-    def write(self, rows: pa.Table) -> None:
-        """Place the rows of one batch, in pieces small enough that a full file is noticed."""
+    def write(self, rows: pa.Table, lane: int = 0) -> None:
+        """Place the rows of one batch, in pieces small enough that a full file is noticed.
+
+        Rows of different lanes never share a file: that is how files get disjoint key ranges.
+        """
         self._problem = self._problem or null_problem(rows, self.job)
         if rows.num_rows == 0 or self._problem:
             return
         pieces = -(-rows.nbytes // self._group_bytes)
         step = max(1, -(-rows.num_rows // max(1, pieces)))
         for start in range(0, rows.num_rows, step):
-            self._write_piece(rows.slice(start, step))
+            self._write_piece(rows.slice(start, step), lane)
 
-    def _write_piece(self, rows: pa.Table) -> None:
-        for placed in place_rows(rows, self.job.terms, self.job.bucket, self._tree):
+    def _place_by_forest(self, rows: pa.Table) -> Iterable[Placed]:
+        return place_rows(rows, self.job.terms, self.job.bucket, self._tree)
+
+    def _write_piece(self, rows: pa.Table, lane: int) -> None:
+        for placed in self._place(rows):
             self._keep_keys(placed)
-            leaf = self._leaves.get((placed.partition, placed.node))
+            leaf = self._leaves.get((placed.partition, placed.node, lane))
             if leaf is None:
-                leaf = _LeafFile(placed.partition, placed.node)
-                self._leaves[placed.partition, placed.node] = leaf
+                leaf = _LeafFile(placed.partition, placed.node, lane)
+                self._leaves[placed.partition, placed.node, lane] = leaf
             leaf.tables.append(placed.rows)
             size = placed.rows.nbytes
             leaf.buffered += size
             self._buffered += size
             if leaf.buffered >= self._group_bytes:
                 self._flush(leaf)
-        while self._buffered > BUFFER_BYTES_MAX:
+        while self._buffered > self.job.buffer_bytes_max:
             self._flush(max(self._leaves.values(), key=lambda leaf: leaf.buffered))
 
     def finish(self) -> Written:
@@ -137,13 +153,22 @@ class TreeWriter:
             self._close(leaf)
         return Written(tuple(self._finished), self._problem or self._repeated_key())
 
+    def abandon(self) -> None:
+        """Close every file and remove them all: a rewrite that failed leaves nothing behind."""
+        for leaf in self._leaves.values():
+            self._close(leaf)
+        remove_files(self.job.storage, [file.path for file in self._finished])
+
     def _tree(self, partition: tuple[object, ...]) -> Tree:
         return self._trees.get(partition) or self.job.forest.tree(partition)
 
     def _flush(self, leaf: _LeafFile) -> None:
         if not leaf.tables:
             return
-        group = pa.concat_tables(leaf.tables).combine_chunks().cast(self.job.schema)
+        group = pa.concat_tables(leaf.tables)
+        if group.num_rows < CHUNK_ROWS_MIN * len(leaf.tables):
+            group = group.combine_chunks()  # a copy, and cheaper than to encode crumbs
+        group = group.cast(self.job.schema)
         self._buffered -= leaf.buffered
         leaf.tables, leaf.buffered = [], 0
         if leaf.writer is None:
@@ -197,7 +222,7 @@ class TreeWriter:
         tree = self._tree(leaf.partition)
         others = [node for node in tree.leaves if node != leaf.node]
         self._trees[leaf.partition] = Tree(tuple(sorted((*others, *leaf.node.split()))))
-        del self._leaves[leaf.partition, leaf.node]
+        del self._leaves[leaf.partition, leaf.node, leaf.lane]
 
     def _keep_keys(self, placed: Placed) -> None:
         if self.job.unique:

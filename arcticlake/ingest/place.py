@@ -48,6 +48,23 @@ def place_rows(
             yield Placed(partition, tree.leaves[number], part)
 
 
+def place_among(
+    rows: pa.Table, partition: Partition, nodes: Sequence[Node], bucket: str | None
+) -> Iterator[Placed]:
+    """Yield rows of one partition by the node that holds them; the nodes hold all of them."""
+    if len(nodes) == 1 or bucket is None:
+        yield Placed(partition, nodes[0], rows)
+        return
+    mask = max(node.mask for node in nodes)
+    table = np.full(mask + 1, -1, dtype=np.int32)
+    for number, node in enumerate(nodes):
+        table[node.index :: node.buckets] = number
+    numbers = table[key_hash(rows.column(bucket)) & np.int32(mask)]
+    assert (numbers >= 0).all(), "a row lies outside the nodes that its files lie in"
+    for number, part in _by_number(rows, numbers):
+        yield Placed(partition, nodes[number], part)
+
+
 def _by_partition(
     rows: pa.Table, terms: Sequence[PlaceTerm]
 ) -> Iterator[tuple[Partition, pa.Table]]:

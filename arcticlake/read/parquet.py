@@ -111,17 +111,26 @@ def _frame(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pl.DataFrame
 
 
 def read_batches(
-    storage: Storage, path: str, schema: pa.Schema, *, batch_rows: int = BATCH_ROWS
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    row_groups: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of one file, batch by batch, in file order."""
+    """Yield the wanted columns of one file, or of some row groups of it, in file order."""
     with open_file(storage, path) as file:
         present = file.schema_arrow
         names = [found.name for column in schema if (found := find_field(column, present))]
+        groups = range(file.num_row_groups) if row_groups is None else row_groups
         if not names:
-            yield from _all_null(file.metadata.num_rows, schema)
+            rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+            yield from _all_null(rows, schema)
             return
         try:
-            for batch in file.iter_batches(batch_size=batch_rows, columns=names, use_threads=True):
+            for batch in file.iter_batches(
+                batch_size=batch_rows, row_groups=groups, columns=names, use_threads=True
+            ):
                 yield project(batch, schema)
         except (OSError, pa.ArrowInvalid) as error:
             message = f"data file {path} cannot be read: {error}; run verify()"

@@ -16,7 +16,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -140,6 +140,14 @@ def plan_scan(
         changes=scan_changes,
         files_total=len(files.bases) + len(files.changes),
     )
+
+
+def partitions_that_may_match(
+    files: Iterable[FileEntry], pruning: Pruning
+) -> frozenset[Partition]:
+    """Return the partitions of files that may hold rows which meet a condition."""
+    judge = _Judge(pruning)
+    return frozenset(file.partition for file in files if judge.keeps_keys(file))
 
 
 def _merged(file: FileEntry, view: View) -> bool:

@@ -22,7 +22,14 @@ from arcticlake.read.arrow import extra_columns, resolve_jobs, run_jobs, scan_pl
 from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.read.iceberg import arrow_condition, load_positions
 from arcticlake.read.parquet import ResolveJob
-from arcticlake.read.plan import Pruning, ScanPlan, only_on, parse_mode, plan_scan
+from arcticlake.read.plan import (
+    Pruning,
+    ScanPlan,
+    only_on,
+    parse_mode,
+    partitions_that_may_match,
+    plan_scan,
+)
 from arcticlake.read.spark import SparkScan, frame_of, run_jobs_on_spark
 from arcticlake.resolve.bitmap import Mask
 from arcticlake.spark import jvm_can_open
@@ -30,6 +37,7 @@ from arcticlake.table.iceberg import TablePair
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
 from arcticlake.tree.files import Role
+from arcticlake.tree.forest import Partition
 from arcticlake.verbs.opened import Opened, hidden_schema
 
 DRIVER_ROWS_MAX = 60_000_000
@@ -110,6 +118,16 @@ def _pruning(pair: TablePair, spec: TableSpec, where: str, zone: str) -> Pruning
         specs |= {(Role.CHANGE, number): known for number, known in pair.change.specs().items()}
     on_key = only_on(condition, frozenset(spec.key)) if spec.keyed else condition
     return Pruning(schema=spec.schema, whole=condition, on_key=on_key, specs=specs)
+
+
+def keep_partitions(state: TableState, where: str) -> frozenset[Partition]:
+    """Return the partitions that may hold rows which meet a condition."""
+    files, spec = state.files.all, state.pair.spec
+    columns_of(where, spec.schema)  # an unknown column is told by name
+    pruning = _pruning(state.pair, spec, where, "UTC")
+    if pruning is None:
+        return frozenset(file.partition for file in files)
+    return partitions_that_may_match(files, pruning)
 
 
 def version_of(pair: TablePair, request: ReadRequest) -> int | None:

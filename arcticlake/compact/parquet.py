@@ -1,0 +1,243 @@
+"""One piece of a compaction: find the dead rows, write the others anew.
+
+    files ─ resolve ─▶ dead rows ─┐
+    files ─ scan, batch by batch ─┴▶ live rows ─▶ new files, leaf by leaf
+
+Without a sort key this is the hash merge: base files pass by in the order of their keys, then the
+change rows that no base row met (HSH-04). Rows go straight to their leaf, and in a leaf with more
+than one file to the file of their key range, so files come out disjoint while rows inside stay as
+they come (HSH-03, HSH-10).
+
+With a sort key it is the sort merge: the range of the sort key is cut into segments that fit the
+memory, at the borders of row groups; each segment is read from all files, sorted and written, and a
+full file is followed by the next one (SRT-03 to SRT-05). Base files are sorted already, so a
+segment reads little more than its own rows.
+
+Neither holds more than a segment, the keys of the changes, and the buffers of the open files. The
+functions run in-process or on an executor. Nothing here is visible until a commit names it, and a
+piece that fails removes what it wrote.
+
+Touches data files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from arcticlake.compact.cuts import cut_by_weight, cut_evenly, part_of
+from arcticlake.compact.job import PieceJob, Rewritten, Source, TaskJob
+from arcticlake.ingest.parquet import TreeWriter
+from arcticlake.ingest.place import Placed, place_among
+from arcticlake.read.parquet import ResolveJob, open_file, read_batches, run_resolve
+from arcticlake.read.project import find_field
+from arcticlake.resolve.bitmap import Mask
+from arcticlake.table.change import SEQ
+
+SAMPLE_ROWS = 100_000
+"""Values of the first key column that decide where files are cut."""
+SEGMENT_SHARE = 8
+"""A segment takes this part of a task's memory: read, sorted and cut up it is there thrice, beside
+the buffers of open files and the keys of changes."""
+
+
+def run_task(job: TaskJob) -> tuple[Rewritten, ...]:
+    """Do the pieces of a task one after the other."""
+    return tuple(run_piece(piece) for piece in job)
+
+
+def run_in_threads(
+    jobs: Sequence[TaskJob], workers: int, done: Callable[[Sequence[Rewritten]], None]
+) -> list[Rewritten]:
+    """Run tasks in this process; `done` hears of each as it ends."""
+    found: list[Rewritten] = []
+    with ThreadPoolExecutor(max(1, min(workers, len(jobs)))) as pool:
+        for task in as_completed([pool.submit(run_task, job) for job in jobs]):
+            done(task.result())
+            found.extend(task.result())
+    return found
+
+
+def run_piece(job: PieceJob) -> Rewritten:
+    """Write the live rows of a piece as new files."""
+
+    def place(rows: pa.Table) -> Iterator[Placed]:
+        return place_among(rows, job.partition, job.outputs, job.write.bucket)
+
+    writer = TreeWriter(job.write, place)
+    try:
+        dead = {} if job.resolve is None else _dead_rows(job.resolve)
+        if job.sort:
+            _write_sorted(job, dead, writer)
+        else:
+            _write_in_lanes(job, dead, writer)
+        written = writer.finish()
+        assert written.problem is None, f"rows of the table break its rules: {written.problem}"
+    except BaseException:
+        writer.abandon()
+        raise
+    return Rewritten(job.group, written.files, job.rows)
+
+
+def _dead_rows(job: ResolveJob) -> Mapping[str, Mask]:
+    if job.changes or job.key_schema.names:
+        return run_resolve(job)
+    dead = {}  # a table without a key: only rows that another engine deleted are dead
+    for file in job.bases:
+        if file.positions is not None:
+            with open_file(job.storage, file.path) as opened:
+                dead[file.path] = np.zeros(opened.metadata.num_rows, dtype=bool)
+            dead[file.path][file.positions] = True
+    return dead
+
+
+def _write_in_lanes(job: PieceJob, dead: Mapping[str, Mask], writer: TreeWriter) -> None:
+    cuts = _plan_lanes(job)
+    for source in job.sources:
+        for rows in _live_rows(job, source, dead.get(source.path)):
+            if len(cuts) == 0:
+                writer.write(rows)
+                continue
+            lanes = part_of(rows.column(job.write.key[0]), cuts)
+            for lane in np.unique(lanes).tolist():
+                writer.write(rows.filter(pa.array(lanes == lane)), lane)
+
+
+def _plan_lanes(job: PieceJob) -> pa.Array:
+    """Return the keys at which the files of a leaf are cut."""
+    if job.lanes <= 1:
+        return pa.array([])
+    column = job.write.schema.field(job.write.key[0])
+    every = max(1, job.rows // SAMPLE_ROWS)
+    taken = [
+        values.take(pa.array(np.arange(0, len(values), every)))
+        for source in job.sources
+        for batch in read_batches(job.write.storage, source.path, pa.schema([column]))
+        for values in batch.columns
+    ]
+    return cut_evenly(pa.concat_arrays(taken), job.lanes)
+
+
+def _live_rows(
+    job: PieceJob, source: Source, dead: Mask | None, groups: Sequence[int] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the live rows of a file, or of some row groups; the mask fits what is read."""
+    start = 0
+    storage, schema = job.write.storage, job.write.schema
+    for read in read_batches(storage, source.path, schema, row_groups=groups):
+        batch = _stamped(read, source) if job.stamps else read
+        if dead is not None:
+            alive = ~dead[start : start + batch.num_rows]
+            start += batch.num_rows
+            if not alive.all():
+                batch = batch.filter(pa.array(alive))
+        if batch.num_rows:
+            yield pa.Table.from_batches([batch])
+
+
+def _stamped(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
+    """Write down the sequence that rows inherit from their file, before they leave it."""
+    place = batch.schema.get_field_index(SEQ)
+    own = pc.fill_null(batch.column(place), source.sequence)
+    return batch.set_column(place, batch.schema.field(place), own)
+
+
+def _write_sorted(job: PieceJob, dead: Mapping[str, Mask], writer: TreeWriter) -> None:
+    opened = [_measure(job, source) for source in job.sources]
+    column = job.write.schema.field(job.sort[0])
+    starts = [
+        (group.low, group.bytes) for file in opened for group in file if group.low is not None
+    ]
+    cuts = cut_by_weight(starts, job.memory // SEGMENT_SHARE, column.type)
+    order = [(name, "ascending", "at_start") for name in job.sort]
+    for part in range(len(cuts) + 1):
+        pieces: list[pa.Table] = []
+        for source, groups in zip(job.sources, opened, strict=True):
+            segment = _Segment(cuts, part)
+            pieces.extend(_segment_rows(job, source, groups, dead.get(source.path), segment))
+        if pieces:
+            writer.write(pa.concat_tables(pieces).sort_by(order))
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    """What the footer says of a row group."""
+
+    number: int
+    start: int
+    rows: int
+    bytes: int
+    low: object
+    """Lowest and highest sort value; None where it is not known, or values have no plain order."""
+    high: object
+
+
+def _measure(job: PieceJob, source: Source) -> list[_RowGroup]:
+    """Return the row groups of a file with the range of the first sort column."""
+    wanted = job.write.schema.field(job.sort[0])
+    found: list[_RowGroup] = []
+    start = 0
+    with open_file(job.write.storage, source.path) as file:
+        column = find_field(wanted, file.schema_arrow)
+        exact = column is not None and column.type == wanted.type
+        names = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))]
+        place = names.index(column.name) if exact and column and column.name in names else None
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            low, high = (None, None) if place is None else _range(group, place, wanted.type)
+            found.append(_RowGroup(number, start, group.num_rows, group.total_byte_size, low, high))
+            start += group.num_rows
+    return found
+
+
+def _range(
+    group: pq.RowGroupMetaData, place: int, kind: pa.DataType
+) -> tuple[object, object] | tuple[None, None]:
+    chunk = group.column(place).statistics
+    if chunk is None or not chunk.has_min_max or chunk.null_count or pa.types.is_floating(kind):
+        return None, None  # NULL and NaN lie outside of what the footer says
+    return chunk.min, chunk.max
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One part of the sort range."""
+
+    cuts: pa.Array
+    part: int
+
+    def meets(self, group: _RowGroup) -> bool:
+        """Whether a row group may hold rows of the segment."""
+        if group.low is None or group.high is None:
+            return True
+        ends = part_of(pa.array([group.low, group.high], self.cuts.type), self.cuts)
+        return bool(ends[0] <= self.part <= ends[1])
+
+
+def _segment_rows(
+    job: PieceJob,
+    source: Source,
+    groups: Sequence[_RowGroup],
+    dead: Mask | None,
+    segment: _Segment,
+) -> Iterator[pa.Table]:
+    """Yield the live rows of one file that fall into one part of the sort range."""
+    if len(segment.cuts) == 0:
+        yield from _live_rows(job, source, dead)
+        return
+    chosen = [group for group in groups if segment.meets(group)]
+    if not chosen:
+        return
+    mask = None
+    if dead is not None:
+        mask = np.concatenate([dead[g.start : g.start + g.rows] for g in chosen])
+    for rows in _live_rows(job, source, mask, [group.number for group in chosen]):
+        inside = part_of(rows.column(job.sort[0]), segment.cuts) == segment.part
+        if inside.any():
+            yield rows.filter(pa.array(inside))
