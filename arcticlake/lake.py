@@ -42,9 +42,11 @@ from arcticlake.table.iceberg import (
 from arcticlake.table.spec import plan_table
 from arcticlake.table.types import schema_from_spark
 from arcticlake.verbs import inspect as inspecting
+from arcticlake.verbs import overwrite as overwriting
 from arcticlake.verbs import read as reading
 from arcticlake.verbs import write as writing
 from arcticlake.verbs.opened import Opened
+from arcticlake.verbs.overwrite import OverwriteRequest
 from arcticlake.verbs.read import ReadRequest
 from arcticlake.verbs.sql import run_sql
 from arcticlake.verbs.write import UpsertRequest
@@ -152,6 +154,12 @@ class Table:
     def insert(self, df: object) -> Committed:
         """Write rows straight into base; a key that exists already is an error."""
         return writing.insert(self._opened, df)
+
+    def overwrite(
+        self, df: object, *, where: str | None = None, change_version: int | None = None
+    ) -> Committed:
+        """Replace the whole table, or whole partitions; later changes apply on top."""
+        return overwriting.overwrite(self._opened, df, OverwriteRequest(where, change_version))
 
     def read(
         self,

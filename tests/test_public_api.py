@@ -28,6 +28,7 @@ TABLE = {
     "upsert": ["df", "order_by=", "delete_when=", "locate="],
     "delete": ["keys"],
     "insert": ["df"],
+    "overwrite": ["df", "where=", "change_version="],
     "read": READ,
     "to_arrow": READ,
     "tree": [],

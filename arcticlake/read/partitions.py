@@ -29,6 +29,7 @@ from pyiceberg.expressions import (
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.transforms import TruncateTransform
 from pyiceberg.typedef import Record
 
 from arcticlake.errors import InvalidRequest
@@ -45,9 +46,10 @@ def select_partitions(
     may_match, may_miss = _judge(condition, spec), _judge(_misses(condition), spec)
     chosen = set()
     for partition in partitions:
-        if not may_match(partition):
+        unclear = _ran_over(spec, partition)
+        if not unclear and not may_match(partition):
             continue
-        if may_miss(partition):
+        if unclear or may_miss(partition):
             message = (
                 f"table {spec.name}: the condition cuts partition {shown(spec, partition)} in two; "
                 "only whole partitions can be replaced: write the condition with their borders"
@@ -81,6 +83,20 @@ def _judge(condition: BooleanExpression, spec: TableSpec) -> Callable[[Partition
     kinds = Schema(*iceberg_spec.partition_type(spec.schema).fields)
     evaluate = expression_evaluator(kinds, projected, case_sensitive=True)
     return lambda partition: bool(evaluate(Record(*partition)))
+
+
+def _ran_over(spec: TableSpec, partition: Partition) -> bool:
+    """Whether a truncated number is none that a truncation gives.
+
+    Near the smallest number that a column holds the truncation runs over its end and comes out
+    at the largest. Such a partition says nothing about its rows.
+    """
+    return any(
+        isinstance(term.transform, TruncateTransform)
+        and isinstance(value, int)
+        and value % term.transform.width != 0
+        for term, value in zip(spec.partition, partition, strict=True)
+    )
 
 
 def _misses(condition: BooleanExpression) -> BooleanExpression:

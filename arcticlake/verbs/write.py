@@ -41,6 +41,7 @@ from arcticlake.table.change import Action
 from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
+from arcticlake.tree.forest import Forest
 from arcticlake.verbs.locate import locate_deletes, move_deletes
 from arcticlake.verbs.opened import Opened, lookup_in
 from arcticlake.verbs.read import matching_rows
@@ -108,7 +109,7 @@ def _delete(table: Opened, keys: object) -> Committed | None:
     state = load_state(table.pair_to_write())
     spec = state.pair.spec
     if not spec.keyed:
-        message = f"table {spec.name} has no primary key; only a table with one can delete rows"
+        message = f"table {spec.name} has no primary key, and deletes need one; use overwrite()"
         raise InvalidRequest(message)
     if isinstance(keys, DataFrame):
         frame = ingest_spark.project_deletes(keys, spec)
@@ -129,7 +130,7 @@ def delete_where(table: Opened, condition: str) -> Committed:
     """Delete the rows that meet a SQL condition (WOP-17, WOP-18)."""
     spec = table.pair().spec
     if not spec.keyed:
-        message = f"table {spec.name} has no primary key; only a table with one can delete rows"
+        message = f"table {spec.name} has no primary key, and deletes need one; use overwrite()"
         raise InvalidRequest(message)
     columns = tuple(dict.fromkeys((*spec.key, *spec.names(spec.partition_source_ids))))
     return delete(table, matching_rows(table, condition, columns))
@@ -143,8 +144,8 @@ def insert(table: Opened, frame: object) -> Committed:
     """Write rows straight into base; a key that exists already is refused."""
     state = load_state(table.pair_to_write())
     pair, spec = state.pair, state.pair.spec
-    written = _write_rows(state, frame)
-    _refuse(state, written)
+    written = write_rows(state, frame, state.forest)
+    refuse(state, written)
     if not written.files:
         return Committed(state.view.version, 0, 0)
 
@@ -155,7 +156,7 @@ def insert(table: Opened, frame: object) -> Committed:
         met = first_met(lookup_in(newest), new)
         if met is not None and met.live:
             message = f"the key {met.key} exists already; use upsert() to replace rows"
-            _refuse(state, replace(written, problem=message))
+            refuse(state, replace(written, problem=message))
         if met is not None:
             raise _HeldByBaseError
 
@@ -165,10 +166,11 @@ def insert(table: Opened, frame: object) -> Committed:
         return _insert_as_changes(state, written)
 
 
-def _write_rows(state: TableState, frame: object) -> Written:
+def write_rows(state: TableState, frame: object, forest: Forest) -> Written:
+    """Write rows into base files of a forest, sorted by the sort key; nothing is visible yet."""
     pair, spec = state.pair, state.pair.spec
     target = arrow_schema(spec.schema)
-    job = base_job(spec, pair.base.location(), pair.storage, state.forest)
+    job = base_job(spec, pair.base.location(), pair.storage, forest)
     if isinstance(frame, DataFrame):
         projected = ingest_spark.project_rows(frame, spec)
         collected = ingest_spark.collect_if_small(frame, projected, target)
@@ -291,7 +293,7 @@ def _joined(written: Written, more: Written) -> Written:
 def _commit_changes(
     state: TableState, written: Written, *, kind: str, properties: Mapping[str, str] | None
 ) -> Committed | None:
-    _refuse(state, written)
+    refuse(state, written)
     if not written.files:
         return Committed(state.view.version, 0, 0)
     located = not state.pair.spec.key_decides_partition
@@ -320,7 +322,7 @@ def _until_settled(table: Opened, write: Callable[[], Committed | None]) -> Comm
     raise Conflict(message)
 
 
-def _refuse(state: TableState, written: Written) -> None:
+def refuse(state: TableState, written: Written) -> None:
     """Raise for rows that break a rule, after their files are removed."""
     if written.problem is None:
         return
