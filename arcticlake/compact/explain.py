@@ -1,11 +1,11 @@
 """A compaction plan as text: for every group what is done and why, or why not.
 
     db.orders: auto compaction up to version 12, 1 of 2 groups
-      reads 5 files (2 base, 3 change), 1,200 rows, 45.0 MB; writes about 2 files, 40.0 MB
-      1 task, about 1 s
-    3/0 keep: no change waits; 1 base file, 100 rows, 4.0 MB
-    3/1 major: changes are 12.5 % of the base they touch
-      2 base + 3 change files, 1,200 rows, 45.0 MB → 2 files, 40.0 MB, 0.9 s
+      reads 4 base + 3 change files, 4,300,000 rows, 630 MB; writes about 4 files, 600 MB
+      1 task, about 11 s
+    3/0 keep: no change waits; 1 base file, 800,000 rows, 110 MB
+    3/1 major: leaf 3/1 holds 630 MB, its limit is 512 MB
+      4 base + 3 change files, 4,300,000 rows, 630 MB → 4 files, 600 MB, 11 s
       split 3/1 into 7/1 7/5
 
 The same plan gives the same text, byte for byte. Seconds are an estimate: a task takes 60 MB of
