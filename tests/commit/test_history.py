@@ -8,6 +8,7 @@ import pytest
 
 from arcticlake.commit.history import (
     BASE_SNAPSHOT,
+    CHANGE_VERSION,
     COMMIT_ID,
     CONTAINS,
     KIND,
@@ -15,12 +16,14 @@ from arcticlake.commit.history import (
     SCHEMA_ID,
     Log,
     SnapshotFact,
+    base_places,
     check_one_of,
     plan_view,
     unmarked,
     version_at,
     versions,
 )
+from arcticlake.commit.marks import Mark
 from arcticlake.errors import CorruptData, InvalidRequest, NotFound
 from arcticlake.table.order import MERGED_SEQUENCE, UNMARKED_SEQUENCE
 from arcticlake.table.watermark import Watermark, encode_watermark
@@ -41,6 +44,12 @@ def ours(snapshot_id: int, sequence: int, kind: str, **summary: str) -> Snapshot
 def marker(snapshot_id: int, sequence: int, base: int, kind: str = "insert") -> SnapshotFact:
     fact = ours(snapshot_id, sequence, kind)
     return replace(fact, summary={**fact.summary, BASE_SNAPSHOT: str(base)})
+
+
+def overwrite(snapshot_id: int, sequence: int, version: int, through: int = 0) -> SnapshotFact:
+    fact = ours(snapshot_id, sequence, "overwrite")
+    told = {CHANGE_VERSION: str(version), **encode_watermark(Watermark(through))}
+    return replace(fact, summary={**fact.summary, **told}, operation="overwrite")
 
 
 def foreign(snapshot_id: int, sequence: int, operation: str = "append") -> SnapshotFact:
@@ -110,6 +119,44 @@ def test_a_foreign_overwrite_stands_below_pending_changes() -> None:
     )
 
     assert plan_view(history).base_sequence(11) == MERGED_SEQUENCE
+
+
+def test_rows_of_an_overwrite_stand_at_the_change_version_they_stand_for() -> None:
+    """BAT-09: changes above it apply on top, also those that came before the marker."""
+    change = [ours(20, 1, "upsert"), ours(21, 2, "upsert")]
+    hidden = log([overwrite(10, 1, version=1)], change)
+    marked = log([overwrite(10, 1, version=1)], [*change, marker(22, 3, 10, "overwrite")])
+    kept = replace(marked, base=(), marks={10: Mark(1, 3, 1)})
+
+    assert base_places(hidden) == base_places(marked) == base_places(kept) == {10: 1}
+    assert plan_view(hidden).base_snapshot_id is None
+    assert plan_view(marked).base_versions == {10: 3}
+    assert plan_view(marked, 2).base_snapshot_id is None
+    assert [(v.version, v.kind) for v in versions(marked)][-1] == (3, "overwrite")
+
+
+def test_a_mark_that_goes_back_leaves_older_foreign_rewrites_alone() -> None:
+    """BAT-10: what was merged when another engine rewrote rows is still merged in them."""
+    rewrite = replace(foreign(12, 3, "replace"), replaced=frozenset({1, 2}))
+    base = [
+        compacted(10, 1, contains=2, through=2),
+        ours(11, 2, "insert", **encode_watermark(Watermark(2))),
+        rewrite,
+    ]
+    change = [ours(20, 1, "upsert"), ours(21, 2, "upsert"), marker(22, 3, 11)]
+    back = [*base, overwrite(13, 4, version=1, through=1)]
+
+    plan_view(log(base, change))
+    view = plan_view(log(back, [*change, marker(23, 4, 13, "overwrite")]))
+
+    assert view.watermark == Watermark(1)
+    with pytest.raises(CorruptData, match="rewrote rows from before and after"):
+        plan_view(
+            log(
+                [ours(10, 1, "insert"), ours(11, 2, "insert"), rewrite],
+                [marker(20, 1, 10), ours(21, 2, "upsert"), marker(22, 3, 11)],
+            )
+        )
 
 
 def test_a_foreign_replace_changes_no_content() -> None:
@@ -198,7 +245,9 @@ def test_a_foreign_dynamic_overwrite_of_a_mixed_tree_stops_everything() -> None:
     """It replaces files of one depth only, so old rows stand beside new ones."""
     bad = replace(foreign(11, 2, "overwrite"), mixed_before=True)
 
-    with pytest.raises(CorruptData, match=r"db\.t: base snapshot 11 is a dynamic INSERT OVERWRITE"):
+    with pytest.raises(
+        CorruptData, match=r"db\.t: base snapshot 11 is a dynamic INSERT OVERWRITE.*overwrite\(\)"
+    ):
         plan_view(log([ours(10, 1, "insert"), bad], [marker(20, 1, 10)]))
 
 

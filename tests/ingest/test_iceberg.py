@@ -35,7 +35,7 @@ def lake(warehouse: Path) -> Iterator[Lake]:
 def insert_and_die(table: Table, ids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Commit rows into base, then end before the marker."""
 
-    def die(*_: object) -> int:
+    def die(*_: object, **__: object) -> int:
         raise Killed
 
     with monkeypatch.context() as patch:
@@ -230,6 +230,66 @@ def test_a_reader_beside_writers_sees_a_state_that_was(lake: Lake, warehouse: Pa
             assert seen.pop(-1) == "start"
             assert seen.keys() in (set(), set(range(10)))
             assert len(set(seen.values())) <= 1
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(read)
+        pool.submit(write).result()
+        assert reading.result() > 0
+
+
+def test_repairs_of_one_overwrite_at_once_make_one_marker(
+    lake: Lake, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAT-08, BAT-10: the marker puts the same change files right, whoever writes it."""
+    table = orders(lake)
+    first = table.upsert(rows([1], "first"))
+    table.upsert(rows([2], "second"))
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(iceberg, "mark", die)
+        with pytest.raises(Killed):
+            table.overwrite(rows([1, 2, 3], "batch"), change_version=first.version)
+    start = threading.Barrier(4)
+
+    def repair(_: int) -> None:
+        other = Lake.open(str(warehouse))
+        pair = load_pair(other.catalog, NAME)
+        start.wait()
+        iceberg.mark_all(pair)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(repair, range(4)))
+
+    assert len(markers(table)) == 1
+    assert statuses(table) == {1: "batch", 2: "second", 3: "batch"}
+    assert table.verify().ok
+
+
+def test_a_reader_beside_overwrites_sees_a_state_that_was(lake: Lake, warehouse: Path) -> None:
+    """Every commit writes one number to all keys, so a torn read would show two numbers."""
+    table = orders(lake)
+    table.insert(rows(range(10), "start"))
+    stop = threading.Event()
+
+    def write() -> None:
+        mine = Lake.open(str(warehouse)).table(NAME)
+        for number in range(6):
+            mine.upsert(rows(range(10), f"u{number}"))
+            mine.overwrite(rows(range(10), f"o{number}"))
+        stop.set()
+
+    def read() -> int:
+        mine = Lake.open(str(warehouse)).table(NAME)
+        count = 0
+        while not stop.is_set():
+            seen = statuses(mine)
+            assert seen.keys() == set(range(10))
+            assert len(set(seen.values())) == 1
             count += 1
         return count
 
