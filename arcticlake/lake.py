@@ -21,6 +21,8 @@ from pyiceberg.schema import Schema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from arcticlake.compact.plan import CompactionPlan
+from arcticlake.compact.result import CompactionResult
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed
 from arcticlake.inspect.detail import Detail
@@ -41,10 +43,12 @@ from arcticlake.table.iceberg import (
 )
 from arcticlake.table.spec import plan_table
 from arcticlake.table.types import schema_from_spark
+from arcticlake.verbs import compact as compacting
 from arcticlake.verbs import inspect as inspecting
 from arcticlake.verbs import overwrite as overwriting
 from arcticlake.verbs import read as reading
 from arcticlake.verbs import write as writing
+from arcticlake.verbs.compact import CompactionRequest, after_write
 from arcticlake.verbs.opened import Opened
 from arcticlake.verbs.overwrite import OverwriteRequest
 from arcticlake.verbs.read import ReadRequest
@@ -143,23 +147,39 @@ class Table:
         locate: bool = False,
     ) -> Committed:
         """Insert or replace rows by key; `delete_when` marks rows that delete instead."""
-        return writing.upsert(self._opened, df, UpsertRequest(order_by, delete_when, locate))
+        request = UpsertRequest(order_by, delete_when, locate)
+        return after_write(self._opened, writing.upsert(self._opened, df, request))
 
     def delete(self, keys: object) -> Committed:
         """Delete rows by a frame of keys, or by a SQL condition."""
-        if isinstance(keys, str):
-            return writing.delete_where(self._opened, keys)
-        return writing.delete(self._opened, keys)
+        write = writing.delete_where if isinstance(keys, str) else writing.delete
+        return after_write(self._opened, write(self._opened, keys))  # type: ignore[arg-type]
 
     def insert(self, df: object) -> Committed:
         """Write rows straight into base; a key that exists already is an error."""
-        return writing.insert(self._opened, df)
+        return after_write(self._opened, writing.insert(self._opened, df))
 
     def overwrite(
         self, df: object, *, where: str | None = None, change_version: int | None = None
     ) -> Committed:
         """Replace the whole table, or whole partitions; later changes apply on top."""
         return overwriting.overwrite(self._opened, df, OverwriteRequest(where, change_version))
+
+    def plan_compaction(
+        self, kind: str = "auto", *, where: str | None = None, to_version: int | None = None
+    ) -> CompactionPlan:
+        """Return what `compact` would do now and why; `explain()` says it in words."""
+        return compacting.plan(self._opened, CompactionRequest(kind, where, to_version))
+
+    def compact(
+        self, kind: str = "auto", *, where: str | None = None, to_version: int | None = None
+    ) -> CompactionResult:
+        """Merge changes into base, or small files into larger ones; readers see the same rows.
+
+        `auto` does what is worth its price now, `minor` makes change files fewer, `major` merges
+        changes into base, `full` rewrites whole partitions.
+        """
+        return compacting.compact(self._opened, CompactionRequest(kind, where, to_version))
 
     def read(
         self,

@@ -19,6 +19,7 @@ from arcticlake.ingest.job import BUFFER_BYTES_MAX, WriteJob
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.read.arrow import change_to_resolve
 from arcticlake.read.parquet import FileToResolve, ResolveJob
+from arcticlake.resolve.kernel import Keep
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
@@ -90,7 +91,7 @@ def _minor(plan: CompactionPlan, shop: Workshop, group: int, piece: Piece) -> Pi
     collapses = spec.options.collapse_changes
     return PieceJob(
         group=group,
-        resolve=replace(_resolve(plan, shop, piece), deletes_live=True) if collapses else None,
+        resolve=replace(_resolve(plan, shop, piece), keep=Keep.NEWEST) if collapses else None,
         sources=tuple(_source(file) for file in sorted(piece.changes, key=_by_commit)),
         write=_bounded(replace(write, file_bytes_max=plan.target_file_size), spec),
         partition=plan.groups[group].partition,

@@ -107,6 +107,7 @@ def resolve_jobs(
                 change_to_resolve(file, plan.view.watermark)
                 for file in sorted(group.changes, key=lambda file: file.sequence)
             ),
+            keep=group.keep,
         )
         for group in plan.groups
     ]
@@ -140,6 +141,7 @@ def _resolve_cached(job: ResolveJob) -> Mapping[str, Mask]:
             (f.path, f.sequence, 0 if f.positions is None else len(f.positions)) for f in job.bases
         ),
         tuple((f.path, f.sequence, f.after, f.until) for f in job.changes),
+        job.keep,
     )
     found = _RESOLVED.find(identity)
     if found is None:

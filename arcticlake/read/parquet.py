@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from arcticlake.errors import CorruptData
 from arcticlake.read.project import find_field, project
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.resolve.kernel import NEWEST, KeysOfBase, KeysOfChange, resolve
+from arcticlake.resolve.kernel import NEWEST, Keep, KeysOfBase, KeysOfChange, resolve
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
 from arcticlake.tree.files import Role
@@ -57,8 +57,7 @@ class ResolveJob:
     """`_action`, `_order` and `_seq` with field ids."""
     bases: tuple[FileToResolve, ...]
     changes: tuple[FileToResolve, ...]
-    deletes_live: bool = False
-    """Whether a delete that wins stays alive, as in changes that collapse."""
+    keep: Keep = Keep.LIVE
 
 
 def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:
@@ -79,7 +78,7 @@ def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:
         for file in job.changes
     ]
     bases = (part for file in job.bases for part in _key_parts(job, file))
-    dead = resolve(bases, changes, key, deletes_live=job.deletes_live)
+    dead = resolve(bases, changes, key, job.keep)
     for file in job.bases:
         if file.positions is not None:
             dead[file.path][file.positions] = True

@@ -17,7 +17,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pyiceberg.expressions import (
@@ -40,6 +40,7 @@ from pyiceberg.typedef import Record
 
 from arcticlake.commit.history import View
 from arcticlake.errors import InvalidRequest
+from arcticlake.resolve.kernel import Keep
 from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.spec import TableSpec
 from arcticlake.tree.files import FileEntry, Role, TableFiles
@@ -63,6 +64,7 @@ class ResolveGroup:
     node: Node
     bases: tuple[FileEntry, ...]
     changes: tuple[FileEntry, ...]
+    keep: Keep = Keep.LIVE
 
     @property
     def rows(self) -> int:
@@ -125,7 +127,10 @@ def plan_scan(
     if judge:
         bases = tuple(f for f in bases if judge.keeps_keys(f))
         pending = tuple(f for f in pending if judge.keeps_keys(f))
-    groups = _groups(bases, pending) if mode is not ReadMode.UNMERGED else _row_deletes(bases)
+    if mode is ReadMode.UNMERGED:
+        groups = (*_row_deletes(bases), *_merged_in_part(pending, view))
+    else:
+        groups = _groups(bases, pending)
     scan_bases, scan_changes = bases, pending
     if judge:
         scan_bases = tuple(f for f in bases if judge.keeps_values(f))
@@ -142,9 +147,7 @@ def plan_scan(
     )
 
 
-def partitions_that_may_match(
-    files: Iterable[FileEntry], pruning: Pruning
-) -> frozenset[Partition]:
+def partitions_that_may_match(files: Iterable[FileEntry], pruning: Pruning) -> frozenset[Partition]:
     """Return the partitions of files that may hold rows which meet a condition."""
     judge = _Judge(pruning)
     return frozenset(file.partition for file in files if judge.keeps_keys(file))
@@ -177,6 +180,15 @@ def _row_deletes(bases: Sequence[FileEntry]) -> tuple[ResolveGroup, ...]:
     return tuple(ResolveGroup(f.partition, f.node, (f,), ()) for f in bases if f.row_deletes)
 
 
+def _merged_in_part(pending: Sequence[FileEntry], view: View) -> tuple[ResolveGroup, ...]:
+    """Return groups that leave out rows which base holds already, in files that hold others too."""
+    return tuple(
+        ResolveGroup(f.partition, f.node, (), (f,), Keep.EVERY)
+        for f in pending
+        if f.sequence_min <= view.watermark.merged(f.partition, f.node.mask, f.node.index)
+    )
+
+
 def _needed(
     groups: Sequence[ResolveGroup], scanned: set[str], view: View
 ) -> tuple[ResolveGroup, ...]:
@@ -193,7 +205,7 @@ def _needed(
             if f.path in scanned or view.base_sequence(f.snapshot_id) != MERGED_SEQUENCE
         )
         if any(f.path in scanned for f in (*bases, *group.changes)):
-            kept.append(ResolveGroup(group.partition, group.node, bases, group.changes))
+            kept.append(replace(group, bases=bases))
     return tuple(kept)
 
 

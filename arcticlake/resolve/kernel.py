@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
@@ -55,21 +56,33 @@ class KeysOfChange:
     """Rows above this sequence belong to a later state: dead, and they decide nothing."""
 
 
+class Keep(StrEnum):
+    """Which rows stay alive."""
+
+    LIVE = "live"
+    """The newest of each key, unless it is a delete: what a reader sees."""
+    NEWEST = "newest"
+    """The newest change of each key, deletes too: changes that collapse without a base."""
+    EVERY = "every"
+    """Every change that is not merged yet: what waits, side by side."""
+
+
 def resolve(
     bases: Iterable[KeysOfBase],
     changes: Sequence[KeysOfChange],
     key: Sequence[str],
-    *,
-    deletes_live: bool = False,
+    keep: Keep = Keep.LIVE,
 ) -> dict[str, Mask]:
     """Return for every file of the group which of its rows are dead.
 
-    Bases are taken one at a time, so they may be read as they are needed. With `deletes_live` a
-    delete that wins counts as alive: that is how changes collapse without a base.
+    Bases are taken one at a time, so they may be read as they are needed.
     """
+    if keep is Keep.EVERY:
+        return _out_of_reach(bases, changes)
     dead: dict[str, Mask] = {}
     winners = None
     if changes:
+        deletes_live = keep is Keep.NEWEST
         winners = _in_history_order(changes, key, deletes_live).unique(list(key), keep="last")
         for number, file in enumerate(changes):
             alive = winners.filter((pl.col(_FILE) == number) & pl.col(_ALIVE))
@@ -84,6 +97,17 @@ def resolve(
             parts[base.path].append(_meet(base, winners, changes, key, dead))
     for path, masks in parts.items():
         dead[path] = masks[0] if len(masks) == 1 else np.concatenate(masks)
+    return dead
+
+
+def _out_of_reach(bases: Iterable[KeysOfBase], changes: Sequence[KeysOfChange]) -> dict[str, Mask]:
+    dead: dict[str, Mask] = {}
+    for base in bases:
+        mask = np.zeros(base.keys.height, dtype=bool)
+        dead[base.path] = np.concatenate([dead[base.path], mask]) if base.path in dead else mask
+    for file in changes:
+        place = file.rows[SEQ].fill_null(file.sequence)
+        dead[file.path] = ~place.is_between(file.after + 1, file.until).to_numpy()
     return dead
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +32,8 @@ from arcticlake.compact.prepare import Workshop, prepare_tasks
 from arcticlake.compact.progress import Progress
 from arcticlake.compact.result import CompactionResult, Numbers, Skipped, encode_numbers
 from arcticlake.compact.spark import run_on_spark
-from arcticlake.errors import InvalidRequest, OutcomeUnknown
-from arcticlake.ingest.iceberg import mark_all
+from arcticlake.errors import ArcticError, InvalidRequest, OutcomeUnknown
+from arcticlake.ingest.iceberg import Committed, mark_all
 from arcticlake.ingest.parquet import WrittenFile, remove_files
 from arcticlake.read.iceberg import load_positions
 from arcticlake.tree.forest import Partition
@@ -168,6 +169,22 @@ def compact(table: Opened, request: CompactionRequest) -> CompactionResult:
         raise
     trim(table.pair())
     return _result(run, landings)
+
+
+def after_write(table: Opened, done: Committed) -> Committed:
+    """Compact what the write made worth it, where the table wants that (`compact-after-write`).
+
+    The write is committed whatever happens here, so a compaction that fails only warns.
+    """
+    if table.pair().spec.options.compact_after_write:
+        try:
+            compact(table, CompactionRequest())
+        except ArcticError as error:
+            message = (
+                f"version {done.version} is committed; the compaction after it failed: {error}"
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return done
 
 
 def _workshop(state: TableState) -> Workshop:

@@ -125,7 +125,7 @@ def test_what_landed_is_told_in_the_words_of_the_rules() -> None:
         Kind.ROW_DELETES,
         Kind.OVERWRITE,
     ]
-    assert found[1].partitions == {A, B}
+    assert found[1] == Landed(Kind.OVERWRITE, frozenset({A, B}))
     assert found[2] == Landed(Kind.OVERWRITE)
 
 

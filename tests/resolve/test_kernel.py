@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from arcticlake.resolve.kernel import NEWEST, KeysOfBase, KeysOfChange, resolve
+from arcticlake.resolve.kernel import NEWEST, Keep, KeysOfBase, KeysOfChange, resolve
 from arcticlake.resolve.reference import RowVersion, dead_rows
 from arcticlake.table.change import ACTION, ORDER, SEQ, Action
 from arcticlake.table.order import MERGED_SEQUENCE, UNMARKED_SEQUENCE, Place
@@ -38,7 +38,7 @@ class Group:
     """Changes up to here are merged."""
     until: int = NEWEST
     """Changes above are not wanted."""
-    deletes_live: bool = False
+    keep: Keep = Keep.LIVE
 
     @property
     def key(self) -> list[str]:
@@ -86,7 +86,7 @@ def groups(draw: DrawFn) -> Group:
         tuple(changes),
         after,
         until,
-        draw(st.booleans()),
+        draw(st.sampled_from(Keep)),
     )
 
 
@@ -103,9 +103,9 @@ def slow_answer(group: Group) -> set[tuple[str, int]]:
             if not group.after < place.sequence <= group.until:
                 outside.add((f"c{number}", row))
                 continue
-            alive = group.deletes_live or action.startswith("+")
+            alive = group.keep is not Keep.LIVE or action.startswith("+")
             versions.append(RowVersion((f"c{number}", row), key, place, alive=alive))
-    return dead_rows(versions) | outside
+    return outside if group.keep is Keep.EVERY else dead_rows(versions) | outside
 
 
 def fast_answer(group: Group) -> set[tuple[str, int]]:
@@ -124,7 +124,7 @@ def fast_answer(group: Group) -> set[tuple[str, int]]:
         changes.append(
             KeysOfChange(f"c{number}", sequence, frame, after=group.after, until=group.until)
         )
-    found = resolve(iter(bases), changes, group.key, deletes_live=group.deletes_live)
+    found = resolve(iter(bases), changes, group.key, group.keep)
     assert {path: len(mask) for path, mask in found.items()} == {
         **{f"b{number}": len(keys) for number, (_, keys) in enumerate(group.bases)},
         **{file.path: file.rows.height for file in changes},
