@@ -15,22 +15,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.manifest import DataFile
 from pyspark.sql import DataFrame
 
-from arcticlake.commit.iceberg_added import load_touched
+from arcticlake.commit.iceberg_added import load_exchange, load_touched
 from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.commit.replacement import Replacement, check_version, newest_version
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed, overwrite_base
 from arcticlake.ingest.parquet import WrittenFile, remove_files
 from arcticlake.read.condition import exact
-from arcticlake.read.lookup import first_met
 from arcticlake.read.partitions import select_partitions, shown
 from arcticlake.table.spec import TableSpec
-from arcticlake.tree.files import TableFiles
-from arcticlake.tree.forest import Forest
+from arcticlake.table.watermark import overwritten
+from arcticlake.tree.files import FileEntry, Role, TableFiles
+from arcticlake.tree.forest import Forest, tops
 from arcticlake.verbs.opened import Opened, lookup_in
 from arcticlake.verbs.write import refuse, write_rows
+
+_COMING = -1
+"""Stands for the base snapshot that the overwrite is going to make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,9 @@ def _plan(
     if request.change_version is not None:
         pair = state.pair
         check_version(state.log, replacement, lambda batch: load_touched(pair, batch))
-    if partitions is not None and not state.pair.spec.key_decides_partition:
+    spec = state.pair.spec
+    all_goes = partitions is None and version == newest
+    if written and spec.keyed and not spec.key_decides_partition and not all_goes:
         _check_keys(state, replacement, written)
     return replacement
 
@@ -151,18 +157,72 @@ def _partitions(
 def _check_keys(
     state: TableState, replacement: Replacement, written: Sequence[WrittenFile]
 ) -> None:
-    """Refuse a key that lives in a partition which stays."""
-    if not state.pair.spec.keyed or not written:
-        return
-    stay = TableFiles(
-        tuple(f for f in state.files.bases if not replacement.touches(f.partition)),
-        tuple(f for f in state.files.changes if not replacement.touches(f.partition)),
-    )
-    new = [(file.path, file.partition, file.node) for file in written]
-    met = first_met(lookup_in(replace(state, files=stay)), new)
-    if met is not None and met.live:
-        message = (
-            f"table {state.pair.spec.name}: the key {met.key} lives in a partition that where does "
-            "not select; delete it there first, or widen the condition; nothing was written"
+    """Refuse a key that would live in two partitions.
+
+    It may live in one that stays, or a change that stays on top may have moved a row which the
+    frame has elsewhere. Keys are compared one subtree at a time.
+    """
+    lookup = lookup_in(_state_after(state, replacement, written))
+    for top in tops(file.node for file in lookup.files.all):
+        if not any(top.lineal(file.node) for file in written):
+            continue
+        under = TableFiles(
+            tuple(f for f in lookup.files.bases if top.lineal(f.node)),
+            tuple(f for f in lookup.files.changes if top.lineal(f.node)),
         )
-        raise InvalidRequest(message)
+        keys = lookup.live(under, lookup.spec.key)
+        twice = keys.filter(keys.is_duplicated())
+        if twice.height:
+            row = twice.row(0, named=True)
+            key = ", ".join(f"{name}={value!r}" for name, value in row.items())
+            message = (
+                f"table {lookup.spec.name}: the key {key} would live twice, in the frame and in "
+                "another partition that where does not select or that a later change put it in; "
+                "leave it out or delete it there first; nothing was written"
+            )
+            raise InvalidRequest(message)
+
+
+def _state_after(
+    state: TableState, replacement: Replacement, written: Sequence[WrittenFile]
+) -> TableState:
+    """Return the state as it would be with these files committed."""
+    pair, view = state.pair, state.view
+    assert pair.change is not None, "only keys are looked up"
+    exchange = load_exchange(pair.spec, pair.change, state.log, replacement)
+    stay = [file for file in state.files.bases if not replacement.touches(file.partition)]
+    changes = [file for file in state.files.changes if file.path not in exchange.removed]
+    parts = {file.partition for file in state.files.all}
+    return replace(
+        state,
+        view=replace(
+            view,
+            watermark=overwritten(
+                view.watermark, replacement.partitions, replacement.version, parts
+            ),
+            base_sequences={**view.base_sequences, _COMING: replacement.version},
+        ),
+        files=TableFiles(
+            (*stay, *(_entry(pair.spec, file) for file in written)), (*changes, *exchange.added)
+        ),
+    )
+
+
+def _entry(spec: TableSpec, file: WrittenFile) -> FileEntry:
+    """Return a file that no manifest names yet, with bounds that rule nothing out."""
+    unknown, unsorted = (None,) * len(spec.key_ids), (None,) * len(spec.sort_ids)
+    return FileEntry(
+        path=file.path,
+        role=Role.BASE,
+        partition=file.partition,
+        node=file.node,
+        rows=file.rows,
+        bytes=file.size,
+        key_lower=unknown,
+        key_upper=unknown,
+        sort_lower=unsorted,
+        sort_upper=unsorted,
+        snapshot_id=_COMING,
+        sequence=0,
+        data_file=DataFile.from_args(file_path=file.path),
+    )

@@ -346,7 +346,7 @@ def test_a_key_that_lives_in_a_partition_that_stays_is_refused(lake: Lake) -> No
     table.upsert(rows([4], "b"))
 
     for taken in (3, 4):
-        with refused(lake, table, f"order_id={taken}", "does not select"):
+        with refused(lake, table, f"order_id={taken}", "would live twice"):
             table.overwrite(rows([1, taken], "a"), where="status = 'a'")
     table.overwrite(rows([1, 9], "a"), where="status = 'a'")
     assert statuses(table) == {1: "a", 3: "b", 4: "b", 9: "a"}
@@ -355,6 +355,23 @@ def test_a_key_that_lives_in_a_partition_that_stays_is_refused(lake: Lake) -> No
     assert statuses(table) == {3: "a", 4: "b", 5: "a"}
     table.overwrite(rows([3, 4], "c"))
     assert statuses(table) == {3: "c", 4: "c"}
+    check(table)
+
+
+def test_a_row_that_a_later_change_moved_stays_where_it_went(lake: Lake) -> None:
+    """BAT-10, KUP-03: the frame holds the row where it was; the move stays on top."""
+    table = orders(lake, partition_by="status", options={"locate": True})
+    seen = table.upsert(pa.concat_tables([rows([1, 2], "a"), rows([3], "b")]))
+    table.upsert(rows([1], "b"))
+    table.upsert(rows([4], "c"))
+
+    with refused(lake, table, "order_id=4", "would live twice"):
+        table.overwrite(rows([1, 4], "a"), change_version=seen.version)
+    with refused(lake, table, "order_id=4", "would live twice"):
+        table.overwrite(rows([4], "a"), where="status = 'a'", change_version=seen.version)
+    table.overwrite(rows([1, 5], "a"), where="status = 'a'", change_version=seen.version)
+
+    assert statuses(table) == {1: "b", 3: "b", 4: "c", 5: "a"}
     check(table)
 
 
