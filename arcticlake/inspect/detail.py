@@ -1,5 +1,7 @@
 """What a table is and how it stands: the answer of `detail()`, from metadata alone.
 
+After a compaction its numbers stand here too (CMP-03), as its snapshot tells them.
+
 Pure.
 """
 
@@ -7,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from arcticlake.commit.history import Log, View
+from arcticlake.compact.result import Numbers
+from arcticlake.inspect.history import explain_numbers, list_history
 from arcticlake.inspect.measure import is_pending, measure
 from arcticlake.inspect.value import partition_text, to_json
 from arcticlake.table.options import DECLARED
@@ -66,6 +71,38 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionTotal:
+    """All compactions that the kept history knows."""
+
+    count: int
+    """Snapshots of compactions; a run that rewrites changes and base makes two."""
+    bytes_written: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionDetail:
+    """The last compaction in numbers, and all of them together (CMP-03)."""
+
+    kind: str
+    """minor, major or full."""
+    version: int
+    """The version up to which it merged."""
+    timestamp: datetime
+    """When it was committed, in UTC."""
+    files_removed: int
+    files_added: int
+    bytes_read: int
+    bytes_written: int
+    change_bytes: int
+    """Bytes of the change files among what was read."""
+    seconds: float
+    write_amplification: float | None
+    """Bytes written for each byte of changes; None where there were no changes."""
+    total: CompactionTotal
+
+
+@dataclass(frozen=True, slots=True)
 class Detail:
     """All facts of a table at its newest version."""
 
@@ -81,6 +118,8 @@ class Detail:
     backlog: Backlog
     watermark: Merged
     sizes: Sizes
+    compaction: CompactionDetail | None
+    """The last compaction; None where the kept history knows of none."""
     leaves: int
     format_version: int
     """Version of Arctic's own layout."""
@@ -137,6 +176,7 @@ def describe_table(
         backlog=_backlog(log, view, files, now_ms),
         watermark=Merged(view.watermark.through, len(view.watermark.ahead)),
         sizes=_sizes(view, files),
+        compaction=_compaction(log),
         leaves=around.leaves,
         format_version=around.format_version,
         iceberg_format_version=around.iceberg_format_version,
@@ -183,6 +223,43 @@ def _sizes(view: View, files: TableFiles) -> Sizes:
     )
 
 
+def _compaction(log: Log) -> CompactionDetail | None:
+    found = [(entry, entry.compaction) for entry in list_history(log) if entry.compaction]
+    if not found:
+        return None
+    last, numbers = found[0]
+    return CompactionDetail(
+        kind=last.kind,
+        version=last.version,
+        timestamp=last.timestamp,
+        files_removed=numbers.files_removed,
+        files_added=numbers.files_added,
+        bytes_read=numbers.bytes_read,
+        bytes_written=numbers.bytes_written,
+        change_bytes=numbers.change_bytes,
+        seconds=numbers.seconds,
+        write_amplification=numbers.write_amplification,
+        total=CompactionTotal(
+            count=len(found),
+            bytes_written=sum(done.bytes_written for _, done in found),
+            seconds=sum(done.seconds for _, done in found),
+        ),
+    )
+
+
+def _explain_compaction(found: CompactionDetail | None) -> str:
+    if found is None:
+        return "none"
+    numbers = Numbers(
+        files_removed=found.files_removed,
+        files_added=found.files_added,
+        bytes_written=found.bytes_written,
+        change_bytes=found.change_bytes,
+        seconds=found.seconds,
+    )
+    return f"{found.kind}, {explain_numbers(numbers)}"
+
+
 def explain_detail(detail: Detail) -> str:
     """Return the detail as text, one fact a line."""
     sizes, backlog = detail.sizes, detail.backlog
@@ -209,6 +286,7 @@ def explain_detail(detail: Detail) -> str:
         "live rows": live,
         "backlog": f"{backlog.files} files, {backlog.rows:,} rows, {backlog.bytes:,} bytes{age}",
         "merged through": f"{detail.watermark.through}, {detail.watermark.ahead} subtrees ahead",
+        "last compaction": _explain_compaction(detail.compaction),
         "leaves": str(detail.leaves),
         "format version": f"{detail.format_version} on Iceberg {detail.iceberg_format_version}",
         "tags": ", ".join(f"{name}={version}" for name, version in detail.tags.items()) or "none",

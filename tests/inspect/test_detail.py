@@ -72,6 +72,47 @@ def test_a_detail_becomes_json_and_text(table: Table) -> None:
     assert "live rows        only a read can count them" in str(detail).splitlines()
 
 
+def test_a_detail_tells_of_the_last_compaction_and_of_all_of_them(table: Table) -> None:
+    """CMP-03, GOV-05: the numbers are refreshed by each compaction."""
+    assert table.detail().compaction is None
+    table.insert(orders(range(100)))
+    for start in (0, 20, 40):
+        table.upsert(orders(range(start, start + 20), "paid"))
+    minor = table.compact("minor")
+    major = table.compact("major")
+
+    detail = table.detail()
+    found = detail.compaction
+
+    assert found is not None
+    assert (found.kind, found.version) == ("major", 4)
+    assert found.timestamp == table.history()[0].timestamp
+    assert (found.files_removed, found.files_added) == (major.files_removed, major.files_added)
+    assert (found.bytes_read, found.bytes_written) == (
+        major.numbers.bytes_read,
+        major.bytes_written,
+    )
+    assert found.write_amplification == major.write_amplification
+    assert 0 < found.seconds <= found.total.seconds
+    assert found.total.count == 2
+    assert found.total.bytes_written == minor.bytes_written + major.bytes_written
+    assert (detail.backlog.files, detail.sizes.live_rows) == (0, 100)
+
+
+def test_the_last_compaction_is_one_line_of_the_text(table: Table) -> None:
+    """CMP-03."""
+    table.upsert(orders(range(10)))
+    assert "last compaction  none" in str(table.detail()).splitlines()
+
+    table.compact("major")
+
+    (line,) = [text for text in str(table.detail()).splitlines() if text.startswith("last comp")]
+    assert line.startswith("last compaction  major, 2 files → 2, ")
+    assert line.endswith(" bytes written for a byte of changes")
+    again = json.loads(json.dumps(table.detail().to_dict()))["compaction"]
+    assert (again["kind"], again["total"]["count"]) == ("major", 1)
+
+
 def test_the_age_of_the_backlog_is_that_of_its_oldest_file() -> None:
     change = [fact(number, "upsert") for number in (2, 3, 4)]
     base = [fact(1, "major", arctic__merged_through="2")]
