@@ -15,7 +15,7 @@ from arcticlake.inspect import iceberg as inspect_iceberg
 from arcticlake.inspect.detail import Detail, Surroundings, describe_table
 from arcticlake.inspect.files import list_files
 from arcticlake.inspect.history import HistoryEntry, list_history
-from arcticlake.inspect.line import check_log, check_ranges
+from arcticlake.inspect.line import check_log, check_merged, check_ranges
 from arcticlake.inspect.tags import Tag, plan_tag
 from arcticlake.inspect.tree import TreeView, draw_tree
 from arcticlake.inspect.verdict import Findings, Rule, Verification
@@ -39,7 +39,7 @@ def files(table: Opened) -> list[dict[str, object]]:
 
 
 def history(table: Opened) -> list[HistoryEntry]:
-    """Return every version, newest first."""
+    """Return every version and every compaction, newest first."""
     return list_history(load_log(table.pair()))
 
 
@@ -94,6 +94,7 @@ def verify(table: Opened, *, deep: bool) -> Verification:
     spec, log, view = pair.spec, state.log, state.view
     facts = {fact.snapshot_id: fact for fact in log.base}
     found.take([check_ranges(spec, facts, state.files.bases)])
+    found.take([check_merged(view, state.files.changes)])
 
     subject = Subject(
         spec=spec,
