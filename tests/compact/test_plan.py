@@ -149,13 +149,16 @@ def test_a_change_meets_no_file_outside_its_piece(facts: Facts, kind: str) -> No
 @settings(max_examples=50, deadline=None)
 @given(facts=layouts(), kind=st.sampled_from(["auto", "major", "full"]))
 def test_what_is_written_to_a_leaf_does_not_overlap(facts: Facts, kind: str) -> None:
-    """KEY-10, KEY-11, HSH-03: files of a leaf are in order among themselves."""
+    """KEY-10, KEY-11, HSH-03: files of a leaf are in order, also beside those that stay."""
     plan = plan_compaction(facts, kind, parallelism=2)
     for group in plan.groups:
         for leaf in {node for piece in group.pieces for node in piece.outputs}:
             spans = [span(facts, p.files) for p in group.pieces if leaf in p.outputs]
             for (_, high), (low, _) in pairwise(sorted(spans)):
                 assert low >= high
+            rest = [f for f in group.kept if f.node.lineal(leaf) and f.snapshot_id <= VERSION]
+            for low, high in (span(facts, (file,)) for file in rest if group.work is Work.MAJOR):
+                assert not any(low < end and start < high for start, end in spans)
 
 
 def span(facts: Facts, files: tuple[FileEntry, ...]) -> tuple[int, int]:
