@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -32,6 +32,16 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Change:
+    """One change row: what it says of a key, in the partition that a row like this lies in."""
+
+    version: int
+    key: Key
+    row: Row
+    dead: bool
+
+
+@dataclass(frozen=True)
 class Moment:
     """The table as it was at one version."""
 
@@ -49,8 +59,57 @@ class Model:
     rows: dict[Key, Stored] = field(default_factory=dict)
     moments: list[Moment] = field(default_factory=list)
     base: list[Row] = field(default_factory=list)
-    """Rows that batches wrote into base; nothing compacts here, so they stay."""
-    unmerged: int = 0
+    """Rows that batches wrote into base; nothing compacts here, so they stay until replaced."""
+    unmerged: int | None = 0
+    """Rows of base and change files together; None when that is not known any more."""
+    places: tuple[int, ...] = ()
+    """Partition columns outside the key: a row that changes one of them moves."""
+    log: list[Change] = field(default_factory=list)
+    """Every change row there ever was, in order."""
+    waiting: list[Change] = field(default_factory=list)
+    """Those that are live in the change table."""
+    batch: int = 0
+    """The version of the last batch that went into base."""
+
+    def change(self, version: int, key: Key, row: Row, *, dead: bool) -> None:
+        """Apply one change row; a row that moves leaves a delete where it was."""
+        old = self.rows.pop(key, None)
+        if old is not None and self.place(old.row) != self.place(row):
+            self._note(Change(version, key, old.row, dead=True))
+        self._note(Change(version, key, row, dead))
+        if not dead:
+            self.rows[key] = Stored(row, version)
+
+    def _note(self, change: Change) -> None:
+        self.log.append(change)
+        self.waiting.append(change)
+
+    def grew(self, rows: int) -> None:
+        self.unmerged = None if self.unmerged is None else self.unmerged + rows
+
+    def place(self, row: Row) -> Key:
+        return tuple(row.get(identity) for identity in self.places)
+
+    def overwritten(
+        self, rows: Sequence[Row], inside: Callable[[Row], bool], since: int, version: int
+    ) -> list[tuple[Key, Stored]]:
+        """Return the content with all rows inside replaced, changes after `since` on top.
+
+        A key that comes twice lives in two partitions.
+        """
+        found = {
+            (key, self.place(stored.row)): stored
+            for key, stored in self.rows.items()
+            if not inside(stored.row)
+        }
+        found |= {(self.key_of(row), self.place(row)): Stored(row, version) for row in rows}
+        for change in self.log:
+            if change.version > since and inside(change.row):
+                found.pop((change.key, self.place(change.row)), None)
+                if not change.dead:
+                    stored = Stored(change.row, change.version)
+                    found[change.key, self.place(change.row)] = stored
+        return [(key, stored) for (key, _), stored in found.items()]
 
     def key_of(self, row: Row) -> Key:
         return tuple(row[identity] for identity in self.key)

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arcticlake import Lake
+from arcticlake.commit.history import BASE_SNAPSHOT
 from arcticlake.errors import InvalidRequest
 from arcticlake.lake import Table
-from tests.properties.conditions import conditions
+from tests.properties.conditions import COMPARED, conditions, literal, literals
 from tests.properties.model import Column, Key, Model, Row, Stored, seen, shown
 from tests.properties.values import KEY_KINDS, VALUES, WIDER
 
@@ -41,7 +42,13 @@ class Walk:
     fixed: frozenset[int]
     """Columns that cannot be dropped."""
     located: bool
+    parted: tuple[int, ...]
+    """Columns that are partition fields as they are."""
     identities: int = 1000
+
+    @property
+    def version(self) -> int:
+        return self.model.moments[-1].version if self.model.moments else 0
 
     def draw(self, strategy: st.SearchStrategy[object]) -> object:
         return self.data.draw(strategy)
@@ -122,8 +129,13 @@ def start(data: st.DataObject, folder: str) -> Walk:
         )
     )
     fixed = {c.identity for c in [*key, *values] if c in key or c.name in {*partition_by, *sort_by}}
-    model = Model(tuple(columns), tuple(column.identity for column in key))
-    return Walk(data, lake, table, model, pool, frozenset(fixed), located)
+    model = Model(
+        tuple(columns),
+        tuple(column.identity for column in key),
+        places=tuple(column.identity for column in values if column.name in partition_by),
+    )
+    parted = [c.identity for c in [*key, *values] if {c.name, f"`{c.name}`"} & {*partition_by}]
+    return Walk(data, lake, table, model, pool, frozenset(fixed), located, tuple(parted))
 
 
 def _transformed(key: Sequence[Column]) -> list[str]:
@@ -155,11 +167,8 @@ def upsert(walk: Walk) -> None:
         delete_when="OP = 'D'" if deleting else None,
     )
     for _, key, row, dead in sorted(zip(places, keys, rows, gone, strict=True), key=_place):
-        if dead:
-            model.rows.pop(key, None)
-        else:
-            model.rows[key] = Stored(row, done.version)
-    model.unmerged += done.rows
+        model.change(done.version, key, row, dead=dead)
+    model.grew(done.rows)
     assert walk.located or done.rows == len(rows)
     model.committed(done.version)
 
@@ -175,13 +184,16 @@ def delete_keys(walk: Walk) -> None:
     frame = replace(model, columns=tuple(columns)).table_of(
         [dict(zip(model.key, key, strict=True)) for key in keys]
     )
-    before = model.moments[-1].version if model.moments else 0
     done = walk.table.delete(walk.frame(frame))
-    existing = [key for key in keys if model.rows.pop(key, None) is not None]
-    if walk.located and not existing:
-        assert (done.version, done.rows) == (before, 0)
+    known = [key for key in keys if key in model.rows or not walk.located]
+    if not known:
+        assert (done.version, done.rows) == (walk.version, 0)
         return
-    model.unmerged += done.rows
+    for key in known:
+        stored = model.rows.get(key)
+        named = dict(zip(model.key, key, strict=True))
+        model.change(done.version, key, stored.row if stored else named, dead=True)
+    model.grew(done.rows)
     model.committed(done.version)
 
 
@@ -189,14 +201,13 @@ def delete_where(walk: Walk) -> None:
     model = walk.model
     condition = walk.data.draw(conditions(model.columns))
     gone = [key for key, stored in model.rows.items() if condition.truth(stored.row)]
-    before = model.moments[-1].version if model.moments else 0
     done = walk.table.delete(condition.sql)
     if not gone:
-        assert (done.version, done.rows) == (before, 0)
+        assert (done.version, done.rows) == (walk.version, 0)
         return
     for key in gone:
-        del model.rows[key]
-    model.unmerged += done.rows
+        model.change(done.version, key, model.rows[key].row, dead=True)
+    model.grew(done.rows)
     model.committed(done.version)
 
 
@@ -210,11 +221,63 @@ def insert(walk: Walk) -> None:
             walk.table.insert(frame)
         return
     done = walk.table.insert(frame)
-    for key, row in zip(keys, rows, strict=True):
-        model.rows[key] = Stored(row, done.version)
-    model.base += rows
-    model.unmerged += len(rows)
+    if BASE_SNAPSHOT in walk.table.history()[0].summary:
+        model.rows |= {k: Stored(row, done.version) for k, row in zip(keys, rows, strict=True)}
+        model.base += rows
+        model.batch = done.version
+    else:  # base still holds a deleted row of one of the keys
+        for key, row in zip(keys, rows, strict=True):
+            model.change(done.version, key, row, dead=False)
+    model.grew(len(rows))
     model.committed(done.version)
+
+
+def overwrite(walk: Walk) -> None:
+    model = walk.model
+    where, inside = _region(walk)
+    rows = [row for row in map(walk.row, walk.keys()) if inside(row)]
+    able = [model.batch, *(m.version for m in model.moments if m.version > model.batch)]
+    since = walk.data.draw(st.none() | st.sampled_from(able))
+    start = walk.version if since is None else since
+    frame = walk.frame(model.table_of(rows))
+    content = model.overwritten(rows, inside, start, walk.version + 1)
+    if rows and len(dict(content)) < len(content):
+        with pytest.raises(InvalidRequest, match=r"db\.t.*would live twice"):
+            walk.table.overwrite(frame, where=where, change_version=since)
+        return
+    done = walk.table.overwrite(frame, where=where, change_version=since)
+    if done.version == walk.version:
+        assert where is not None
+        assert not rows
+        assert dict(content) == model.rows
+        return
+    model.rows = dict(model.overwritten(rows, inside, start, done.version))
+    model.base = [row for row in model.base if not inside(row)] + rows
+    model.waiting = [change for change in model.waiting if not inside(change.row)]
+    model.waiting += [c for c in model.log if c.version > start and inside(c.row)]
+    model.unmerged = None if walk.located else len(model.base) + len(model.waiting)
+    model.batch = done.version
+    model.committed(done.version)
+
+
+def _region(walk: Walk) -> tuple[str | None, Callable[[Row], bool]]:
+    """Return a condition that selects whole partitions, or none, and the rows inside."""
+    if not walk.parted or walk.chance(3):
+        return None, lambda _: True
+    chosen = walk.data.draw(st.sampled_from(walk.parted))
+    column = next(column for column in walk.model.columns if column.identity == chosen)
+    name = f"`{column.name}`"
+    if column.kind not in COMPARED or walk.chance(4):
+        is_null = walk.chance(2)
+        sql = f"{name} is null" if is_null else f"{name} is not null"
+        return sql, lambda row: (row.get(chosen) is None) == is_null
+    value = walk.data.draw(st.sampled_from(literals(column.kind)))
+    if walk.chance(2):
+        return f"{name} = {literal(value, column.kind)}", lambda row: row.get(chosen) == value
+    return (
+        f"{name} <> {literal(value, column.kind)}",
+        lambda row: row.get(chosen) is not None and row.get(chosen) != value,
+    )
 
 
 def add(walk: Walk) -> None:
@@ -275,6 +338,7 @@ STEPS: Mapping[str, Callable[[Walk], None]] = {
     "upsert": upsert,
     "upsert again": upsert,
     "insert": insert,
+    "overwrite": overwrite,
     "delete keys": delete_keys,
     "delete where": delete_where,
     "add": add,
@@ -311,7 +375,7 @@ def check_history(walk: Walk) -> None:
     base = walk.table.to_arrow(mode="base")
     assert seen(base, model.columns) == shown(model.columns, [(row, None) for row in model.base])
     unmerged = walk.table.to_arrow(mode="unmerged")
-    assert unmerged.num_rows == model.unmerged
+    assert model.unmerged in {unmerged.num_rows, None}
     names = [column.name for column in model.columns]
     assert unmerged.column_names == [*names, "_action", "_version", "_order"]
 
