@@ -58,7 +58,7 @@ _INSTEAD: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Refresh: ("REFRESH", "there is no need: each query plans the table afresh"),
     exp.Analyze: ("ANALYZE", "there is no need: the statistics are in the files"),
 }
-_OVERWRITE = ("INSERT OVERWRITE", "replace rows by key with lake.table({name!r}).upsert(df)")
+_OVERWRITE = ("INSERT OVERWRITE", "use lake.table({name!r}).overwrite(df, where=…)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,8 +215,8 @@ def test_each_name_is_asked_for_once() -> None:
     [
         ("insert into shop.orders select 1", ".insert(df)"),
         ("insert into shop.orders (a) values (1)", ".upsert(df)"),
-        ("insert overwrite table shop.orders select 1", ".upsert(df)"),
-        ("insert overwrite shop.orders partition (d = 1) select 1", ".upsert(df)"),
+        ("insert overwrite table shop.orders select 1", ".overwrite(df"),
+        ("insert overwrite shop.orders partition (d = 1) select 1", ".overwrite(df"),
         ("merge into shop.orders t using x on t.a = x.a when matched then delete", ".upsert(df"),
         ("update shop.orders set a = 1", ".upsert(df)"),
         ("delete from shop.orders where a = 1", ".delete('condition')"),
