@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from arcticlake.cli.call import call_of
-from arcticlake.cli.output import count_text, table_text
+from arcticlake.cli.output import cell_text, count_text, table_text
 from arcticlake.cli.tables import TableName
 
 PROBLEMS_FOUND = 3
@@ -62,15 +62,19 @@ def history(
     context: typer.Context,
     name: TableName,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the newest N versions.")
+        int | None, typer.Option(metavar="N", min=1, help="Only the newest N entries.")
     ] = None,
 ) -> None:
-    """List the versions, newest first."""
+    """List versions and compactions, newest first."""
     call = call_of(context)
     entries = call.table(name).history()[:limit]
     columns = ("version", "kind", "timestamp", "rows", "files")
     rows = [(e.version, e.kind, e.timestamp, e.rows, e.files) for e in entries]
-    call.screen.show([entry.to_dict() for entry in entries], table_text(columns, rows))
+    lines = table_text(columns, rows).splitlines()
+    shown = lines[:1]
+    for line, entry in zip(lines[1:], entries, strict=True):
+        shown += [line, *(f"    {cell_text(told)}" for told in entry.explain())]
+    call.screen.show([entry.to_dict() for entry in entries], "\n".join(shown))
 
 
 def verify(
