@@ -8,6 +8,7 @@ Read the packages in this order; each imports only those above it:
     ingest/    rows in
     resolve/   which rows are alive
     read/      rows out
+    compact/   files in shape
     inspect/   looking at a table
     verbs/     whole operations
     cli/       the same verbs in a terminal

@@ -32,7 +32,7 @@ from arcticlake.commit.rules import Group, Kind, Landed, Planned, conflict
 from arcticlake.compact.landing import advance, landed_since
 from arcticlake.compact.plan import CompactionPlan, GroupPlan
 from arcticlake.ingest.iceberg import data_files, mark_all
-from arcticlake.ingest.parquet import WrittenFile
+from arcticlake.ingest.job import WrittenFile
 from arcticlake.table.hidden import SEQ_ID
 from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.table.watermark import encode_watermark

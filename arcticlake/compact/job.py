@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from arcticlake.ingest.job import WriteJob
-from arcticlake.ingest.parquet import WrittenFile
-from arcticlake.read.parquet import ResolveJob
+from arcticlake.ingest.job import WriteJob, WrittenFile
+from arcticlake.resolve.job import ResolveJob
 from arcticlake.tree.files import Role
 from arcticlake.tree.forest import Partition
 from arcticlake.tree.node import Node

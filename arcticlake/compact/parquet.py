@@ -23,7 +23,7 @@ Touches data files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +33,12 @@ import pyarrow.parquet as pq
 
 from arcticlake.compact.cuts import cut_by_weight, cut_evenly, part_of
 from arcticlake.compact.job import PieceJob, Rewritten, Source, TaskJob
-from arcticlake.ingest.parquet import TreeWriter
+from arcticlake.ingest.parquet import TreeWriter, remove_files
 from arcticlake.ingest.place import Placed, place_among
-from arcticlake.read.parquet import ResolveJob, open_file, read_batches, run_resolve
+from arcticlake.read.parquet import open_file, read_batches, run_resolve
 from arcticlake.read.project import find_field
 from arcticlake.resolve.bitmap import Mask
+from arcticlake.resolve.job import ResolveJob
 from arcticlake.table.change import SEQ
 
 SAMPLE_ROWS = 100_000
@@ -54,14 +55,37 @@ def run_task(job: TaskJob) -> tuple[Rewritten, ...]:
 
 def run_in_threads(
     jobs: Sequence[TaskJob], workers: int, done: Callable[[Sequence[Rewritten]], None]
-) -> list[Rewritten]:
+) -> None:
     """Run tasks in this process; `done` hears of each as it ends."""
-    found: list[Rewritten] = []
+    run_side_by_side(run_task, jobs, workers, done)
+
+
+def run_side_by_side(
+    run: Callable[[TaskJob], tuple[Rewritten, ...]],
+    jobs: Sequence[TaskJob],
+    workers: int,
+    done: Callable[[Sequence[Rewritten]], None],
+    interrupt: Callable[[], None] = lambda: None,
+) -> None:
+    """Run several tasks at a time; if one fails, or the caller is stopped, all are undone.
+
+    `interrupt` stops tasks that are under way elsewhere.
+    """
     with ThreadPoolExecutor(max(1, min(workers, len(jobs)))) as pool:
-        for task in as_completed([pool.submit(run_task, job) for job in jobs]):
-            done(task.result())
-            found.extend(task.result())
-    return found
+        tasks = {pool.submit(run, job): job for job in jobs}
+        try:
+            for task in as_completed(tasks):
+                done(task.result())
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            interrupt()
+            wait(tasks)
+            for task, job in tasks.items():
+                if not task.cancelled() and task.exception() is None:
+                    paths = [file.path for piece in task.result() for file in piece.files]
+                    remove_files(job[0].write.storage, paths)
+            raise
 
 
 def run_piece(job: PieceJob) -> Rewritten:

@@ -18,7 +18,7 @@ from arcticlake.compact.plan import CompactionPlan, Piece, Work
 from arcticlake.ingest.job import BUFFER_BYTES_MAX, WriteJob
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.read.arrow import change_to_resolve
-from arcticlake.read.parquet import FileToResolve, ResolveJob
+from arcticlake.resolve.job import FileToResolve, ResolveJob
 from arcticlake.resolve.kernel import Keep
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import change_schema

@@ -1,4 +1,4 @@
-"""What a compaction did, in numbers: the answer of `compact()`, and what the history keeps (CMP-03).
+"""What a compaction did, in numbers: the answer of `compact()`, and what history keeps (CMP-03).
 
 The numbers travel in the summary of the snapshot that the compaction made, so they cannot be
 lost and need no other place.
@@ -140,11 +140,10 @@ class CompactionResult:
         if self.kind == "none":
             lines = [f"table {self.table}: nothing to do"]
         else:
-            lines = [
-                f"table {self.table}: {self.kind} compaction up to version {self.version}, "
-                f"{numbers.files_removed} files became {numbers.files_added}, "
-                f"{numbers.bytes_written:,} bytes written in {numbers.seconds:.1f} s"
-            ]
+            done = f"{numbers.files_removed} files became {numbers.files_added}"
+            size = f"{numbers.bytes_written:,} bytes written in {numbers.seconds:.1f} s"
+            what = f"{self.kind} compaction up to version {self.version}"
+            lines = [f"table {self.table}: {what}, {done}, {size}"]
         lines += [f"  {event}" for event in self.events]
         lines += [f"  skipped {skipped}" for skipped in self.skipped]
         return "\n".join(lines)

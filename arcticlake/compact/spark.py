@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from arcticlake.compact.job import Rewritten, TaskJob
-from arcticlake.compact.parquet import run_task
+from arcticlake.compact.parquet import run_side_by_side, run_task
 
 
 def run_on_spark(
@@ -28,22 +27,18 @@ def run_on_spark(
     jobs: Sequence[TaskJob],
     workers: int,
     done: Callable[[Sequence[Rewritten]], None],
-) -> list[Rewritten]:
+) -> None:
     """Run tasks on executors; `done` hears of each as it ends."""
-    found: list[Rewritten] = []
     tag = f"arctic-{uuid4().hex}"
-    with ThreadPoolExecutor(max(1, min(workers, len(jobs)))) as pool:
-        tasks = [pool.submit(_run, spark, tag, job) for job in jobs]
-        try:
-            for task in as_completed(tasks):
-                done(task.result())
-                found.extend(task.result())
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            spark.interruptTag(tag)
-            raise
-    return found
+
+    def run(job: TaskJob) -> tuple[Rewritten, ...]:
+        return _run(spark, tag, job)
+
+    run_side_by_side(run, jobs, workers, done, lambda: _interrupt(spark, tag))
+
+
+def _interrupt(spark: SparkSession, tag: str) -> None:
+    spark.interruptTag(tag)
 
 
 def _run(spark: SparkSession, tag: str, job: TaskJob) -> tuple[Rewritten, ...]:

@@ -61,7 +61,7 @@ from arcticlake.commit.replacement import (
     replaced_paths,
 )
 from arcticlake.errors import InternalError
-from arcticlake.ingest.parquet import WrittenFile
+from arcticlake.ingest.job import WrittenFile
 from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.watermark import encode_watermark, overwritten

@@ -1,4 +1,4 @@
-"""WriteJob: all that a writer needs to know, as a value that pickles to executors.
+"""WriteJob: all that a writer needs to know, and Written: what it did; both pickle.
 
 Nothing here imports pyiceberg, whose start would cost every worker a second; `ingest/plan.py`
 draws the job from a table's spec on the driver.
@@ -15,6 +15,7 @@ import pyarrow as pa
 from arcticlake.table.storage import Storage
 from arcticlake.tree.forest import Forest
 from arcticlake.tree.hash import PlaceTerm
+from arcticlake.tree.node import Node
 
 BUFFER_BYTES_MAX = 256 * 2**20
 """All buffers of one writer together; the worker's memory follows this number."""
@@ -40,3 +41,25 @@ class WriteJob:
     required: tuple[str, ...]
     """Columns that are NOT NULL, beside the key; deletes need not have them."""
     buffer_bytes_max: int = BUFFER_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One finished file, as the committer needs it."""
+
+    path: str
+    partition: tuple[object, ...]
+    node: Node
+    rows: int
+    size: int
+    footer: bytes
+    """The pickled Parquet metadata, for the statistics of the manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one writer did."""
+
+    files: tuple[WrittenFile, ...]
+    problem: str | None = None
+    """Why these rows cannot be committed, as text; None when they can."""

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from arcticlake.ingest.job import WriteJob
+from arcticlake.ingest.job import WriteJob, Written, WrittenFile
 from arcticlake.ingest.place import Placed, directory_of, place_rows
 from arcticlake.ingest.route import plan_route
 from arcticlake.table.change import ACTION
@@ -54,28 +54,6 @@ CHUNK_ROWS_MIN = 10_000
 SPLIT_DEPTH_MAX = 16
 """A leaf this deep holds a 65,536th of the hashes: what still fills it is one hot key, which no
 split can part. From there on the next file of the same leaf begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """One finished file, as the committer needs it."""
-
-    path: str
-    partition: tuple[object, ...]
-    node: Node
-    rows: int
-    size: int
-    footer: bytes
-    """The pickled Parquet metadata, for the statistics of the manifest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What one writer did."""
-
-    files: tuple[WrittenFile, ...]
-    problem: str | None = None
-    """Why these rows cannot be committed, as text; None when they can."""
 
 
 @dataclass(slots=True)

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from arcticlake.ingest.job import WriteJob
-from arcticlake.ingest.parquet import Written, WrittenFile
+from arcticlake.ingest.job import WriteJob, Written, WrittenFile
 from arcticlake.tree.node import Node
 
 _READERS = 4

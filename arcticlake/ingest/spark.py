@@ -31,9 +31,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from arcticlake.errors import InvalidRequest
-from arcticlake.ingest.job import WriteJob
+from arcticlake.ingest.job import WriteJob, Written
 from arcticlake.ingest.normalize import ColumnPlan, plan_columns, spare_columns
-from arcticlake.ingest.parquet import Written, write_batches
+from arcticlake.ingest.parquet import write_batches
 from arcticlake.ingest.route import Route, plan_route
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
 from arcticlake.table.spec import TableSpec

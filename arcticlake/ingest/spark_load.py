@@ -28,8 +28,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from arcticlake.ingest.job import WriteJob
-from arcticlake.ingest.parquet import Written
+from arcticlake.ingest.job import WriteJob, Written
 from arcticlake.ingest.parquet_check import written_by_others
 from arcticlake.ingest.spark import estimated_bytes, invalid_rows
 from arcticlake.spark import jvm_can_open

@@ -19,17 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from arcticlake.read.parquet import (
-    VERSION,
-    FileToResolve,
-    FileToScan,
-    ResolveJob,
-    file_rows,
-    out_schema,
-    run_resolve,
-)
+from arcticlake.read.parquet import VERSION, FileToScan, file_rows, out_schema, run_resolve
 from arcticlake.read.plan import ReadMode, ScanPlan
 from arcticlake.resolve.bitmap import Mask
+from arcticlake.resolve.job import FileToResolve, ResolveJob
 from arcticlake.resolve.kernel import NEWEST
 from arcticlake.table.change import ACTION, ORDER
 from arcticlake.table.storage import Storage

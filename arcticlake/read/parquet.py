@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +19,8 @@ import pyarrow.parquet as pq
 from arcticlake.errors import CorruptData
 from arcticlake.read.project import find_field, project
 from arcticlake.resolve.bitmap import Mask
-from arcticlake.resolve.kernel import NEWEST, Keep, KeysOfBase, KeysOfChange, resolve
+from arcticlake.resolve.job import FileToResolve, ResolveJob
+from arcticlake.resolve.kernel import KeysOfBase, KeysOfChange, resolve
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
 from arcticlake.tree.files import Role
@@ -30,34 +29,6 @@ BATCH_ROWS = 128 * 1024
 KEY_ROWS = 4 * 2**20
 """Base rows whose keys a resolution holds at once."""
 VERSION = "_version"
-
-
-@dataclass(frozen=True, slots=True)
-class FileToResolve:
-    """One file of a resolution."""
-
-    path: str
-    sequence: int
-    after: int = 0
-    """Rows of a change file up to this sequence are merged already."""
-    until: int = NEWEST
-    """Rows of a change file above this sequence are not wanted."""
-    positions: npt.NDArray[np.int64] | None = None
-    """Rows that another engine deleted by position."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResolveJob:
-    """One group of files whose rows may hide one another; pickles to executors."""
-
-    storage: Storage
-    key_schema: pa.Schema
-    """Key columns with field ids."""
-    hidden_schema: pa.Schema
-    """`_action`, `_order` and `_seq` with field ids."""
-    bases: tuple[FileToResolve, ...]
-    changes: tuple[FileToResolve, ...]
-    keep: Keep = Keep.LIVE
 
 
 def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:

@@ -39,9 +39,10 @@ from arcticlake.read.bits import (
     spark_file_name,
     split_by_size,
 )
-from arcticlake.read.parquet import VERSION, ResolveJob, file_rows, out_schema, run_resolve
+from arcticlake.read.parquet import VERSION, file_rows, out_schema, run_resolve
 from arcticlake.read.plan import ScanPlan
 from arcticlake.resolve.bitmap import Mask, Words, mask_of, words_of
+from arcticlake.resolve.job import ResolveJob
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.hidden import HIDDEN_FIELDS
 from arcticlake.table.storage import Storage

@@ -34,7 +34,8 @@ from arcticlake.compact.result import CompactionResult, Numbers, Skipped, encode
 from arcticlake.compact.spark import run_on_spark
 from arcticlake.errors import ArcticError, InvalidRequest, OutcomeUnknown
 from arcticlake.ingest.iceberg import Committed, mark_all
-from arcticlake.ingest.parquet import WrittenFile, remove_files
+from arcticlake.ingest.job import WrittenFile
+from arcticlake.ingest.parquet import remove_files
 from arcticlake.read.iceberg import load_positions
 from arcticlake.tree.forest import Partition
 from arcticlake.verbs.opened import Opened
@@ -159,8 +160,8 @@ def compact(table: Opened, request: CompactionRequest) -> CompactionResult:
     jobs = prepare_tasks(planned, _workshop(state))
     rows = sum(piece.rows for job in jobs for piece in job)
     run = _Run(state, planned, started, rows)
+    _run_tasks(planned, jobs, run)
     try:
-        _run_tasks(planned, jobs, run)
         landings = _commit(run)
     except OutcomeUnknown:
         raise  # the files may be part of the table

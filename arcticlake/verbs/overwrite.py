@@ -23,7 +23,8 @@ from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.commit.replacement import Replacement, check_version, newest_version
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed, overwrite_base
-from arcticlake.ingest.parquet import WrittenFile, remove_files
+from arcticlake.ingest.job import WrittenFile
+from arcticlake.ingest.parquet import remove_files
 from arcticlake.read.condition import exact
 from arcticlake.read.partitions import select_partitions, shown
 from arcticlake.table.spec import TableSpec

@@ -21,7 +21,6 @@ from arcticlake.errors import InvalidRequest, NotFound
 from arcticlake.read.arrow import extra_columns, resolve_jobs, run_jobs, scan_plan
 from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.read.iceberg import arrow_condition, load_positions
-from arcticlake.read.parquet import ResolveJob
 from arcticlake.read.plan import (
     Pruning,
     ScanPlan,
@@ -32,6 +31,7 @@ from arcticlake.read.plan import (
 )
 from arcticlake.read.spark import SparkScan, frame_of, run_jobs_on_spark
 from arcticlake.resolve.bitmap import Mask
+from arcticlake.resolve.job import ResolveJob
 from arcticlake.spark import jvm_can_open
 from arcticlake.table.iceberg import TablePair
 from arcticlake.table.spec import TableSpec

@@ -23,6 +23,7 @@ from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.errors import Conflict, InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_base, append_changes
+from arcticlake.ingest.job import Written
 from arcticlake.ingest.normalize import (
     cast_rows,
     changes_of,
@@ -32,7 +33,7 @@ from arcticlake.ingest.normalize import (
     rows_of,
     spare_columns,
 )
-from arcticlake.ingest.parquet import TreeWriter, Written, remove_files, write_in_threads
+from arcticlake.ingest.parquet import TreeWriter, remove_files, write_in_threads
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.ingest.spark_load import load_fits, load_frame
 from arcticlake.read.lookup import first_met

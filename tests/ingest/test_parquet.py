@@ -12,14 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from arcticlake.ingest.job import WriteJob
-from arcticlake.ingest.parquet import (
-    SPLIT_DEPTH_MAX,
-    Written,
-    remove_files,
-    write_batches,
-    write_in_threads,
-)
+from arcticlake.ingest.job import WriteJob, Written
+from arcticlake.ingest.parquet import SPLIT_DEPTH_MAX, remove_files, write_batches, write_in_threads
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.spec import TableSpec, plan_table

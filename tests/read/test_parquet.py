@@ -9,15 +9,14 @@ import pytest
 
 from arcticlake.errors import CorruptData
 from arcticlake.read.parquet import (
-    FileToResolve,
     FileToScan,
-    ResolveJob,
     file_rows,
     read_batches,
     read_frame,
     run_resolve,
     scan_file,
 )
+from arcticlake.resolve.job import FileToResolve, ResolveJob
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
 from arcticlake.table.types import ARROW_FIELD_ID

@@ -1,0 +1,65 @@
+"""Compactions taken apart: planned, run and committed one step at a time, so that others may act
+in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from arcticlake import Table
+from arcticlake.commit.iceberg_state import TableState
+from arcticlake.compact.iceberg import Landing, Work, commit_merge, commit_minor
+from arcticlake.compact.parquet import run_task
+from arcticlake.compact.plan import CompactionPlan
+from arcticlake.compact.prepare import Workshop, prepare_tasks
+from arcticlake.ingest.job import WrittenFile
+from arcticlake.read.iceberg import load_positions
+from arcticlake.verbs.opened import Opened
+
+
+def opened(table: Table) -> Opened:
+    """Return what the verbs work on."""
+    return table._opened
+
+
+def workshop(state: TableState) -> Workshop:
+    pair = state.pair
+    return Workshop(
+        spec=pair.spec,
+        view=state.view,
+        storage=pair.storage,
+        base_location=pair.base.location(),
+        change_location=None if pair.change is None else pair.change.location(),
+        positions=load_positions(pair.base.io, state.files.bases),
+    )
+
+
+@dataclass(frozen=True)
+class Started:
+    """A compaction whose files are written and not committed."""
+
+    state: TableState
+    plan: CompactionPlan
+    written: Mapping[int, tuple[WrittenFile, ...]]
+
+    def commit(self) -> Landing:
+        def tell(_: Sequence[int]) -> Mapping[str, str]:
+            return {}
+
+        kind = self.plan.kind
+        work = Work(self.state, self.plan, self.written, kind, tell)
+        return commit_minor(work) if kind == "minor" else commit_merge(work)
+
+
+def start(table: Table, kind: str = "major") -> Started:
+    """Plan and write; nothing is visible yet."""
+    plan = table.plan_compaction(kind)
+    state = opened(table).state()
+    written: dict[int, tuple[WrittenFile, ...]] = {
+        number: () for number, group in enumerate(plan.groups) if group.pieces
+    }
+    for job in prepare_tasks(plan, workshop(state)):
+        for piece in run_task(job):
+            written[piece.group] += piece.files
+    return Started(state, plan, written)
