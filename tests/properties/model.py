@@ -58,8 +58,10 @@ class Model:
     key: tuple[int, ...]
     rows: dict[Key, Stored] = field(default_factory=dict)
     moments: list[Moment] = field(default_factory=list)
-    base: list[Row] = field(default_factory=list)
-    """Rows that batches wrote into base; nothing compacts here, so they stay until replaced."""
+    base: list[Row] | None = field(default_factory=list)
+    """Rows that a reader of base alone sees; None after changes were merged in part."""
+    rewritten: bool = False
+    """Whether a compaction wrote files anew; then a row's version is only known from above."""
     unmerged: int | None = 0
     """Rows of base and change files together; None when that is not known any more."""
     places: tuple[int, ...] = ()
@@ -86,6 +88,17 @@ class Model:
 
     def grew(self, rows: int) -> None:
         self.unmerged = None if self.unmerged is None else self.unmerged + rows
+
+    def grow_base(self, rows: Sequence[Row]) -> None:
+        self.base = None if self.base is None else [*self.base, *rows]
+
+    def replace_base(
+        self, rows: Sequence[Row], inside: Callable[[Row], bool], *, whole: bool
+    ) -> None:
+        if whole:
+            self.base = list(rows)
+        elif self.base is not None:
+            self.base = [row for row in self.base if not inside(row)] + list(rows)
 
     def place(self, row: Row) -> Key:
         return tuple(row.get(identity) for identity in self.places)
