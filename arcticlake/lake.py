@@ -225,7 +225,7 @@ class Table:
         return inspecting.files(self._opened)
 
     def history(self) -> list[HistoryEntry]:
-        """Return every version, newest first."""
+        """Return every version and every compaction, newest first."""
         return inspecting.history(self._opened)
 
     def detail(self) -> Detail:

@@ -29,6 +29,8 @@ TABLE = {
     "delete": ["keys"],
     "insert": ["df"],
     "overwrite": ["df", "where=", "change_version="],
+    "plan_compaction": ["kind", "where=", "to_version="],
+    "compact": ["kind", "where=", "to_version="],
     "read": READ,
     "to_arrow": READ,
     "tree": [],

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from arcticlake.compact.cuts import cut_by_weight, cut_evenly, part_of
 from arcticlake.compact.job import PieceJob, Rewritten, Source, TaskJob
 from arcticlake.ingest.parquet import TreeWriter, remove_files
-from arcticlake.ingest.place import Placed, place_among
+from arcticlake.ingest.place import Placed, place_among, sort_rows
 from arcticlake.read.parquet import open_file, read_batches, run_resolve
 from arcticlake.read.project import find_field
 from arcticlake.resolve.bitmap import Mask
@@ -179,14 +179,13 @@ def _write_sorted(job: PieceJob, dead: Mapping[str, Mask], writer: TreeWriter) -
         (group.low, group.bytes) for file in opened for group in file if group.low is not None
     ]
     cuts = cut_by_weight(starts, job.memory // SEGMENT_SHARE, column.type)
-    order = [(name, "ascending", "at_start") for name in job.sort]
     for part in range(len(cuts) + 1):
         pieces: list[pa.Table] = []
         for source, groups in zip(job.sources, opened, strict=True):
             segment = _Segment(cuts, part)
             pieces.extend(_segment_rows(job, source, groups, dead.get(source.path), segment))
         if pieces:
-            writer.write(pa.concat_tables(pieces).sort_by(order))
+            writer.write(sort_rows(pa.concat_tables(pieces), job.sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +196,13 @@ class _RowGroup:
     start: int
     rows: int
     bytes: int
-    low: object
-    """Lowest and highest sort value; None where it is not known, or values have no plain order."""
-    high: object
+    low: object = None
+    """Lowest and highest sort value, NULL and NaN aside; None where they are not known."""
+    high: object = None
+    leads: bool = True
+    """Whether it may hold NULLs, which come before all values."""
+    trails: bool = True
+    """Whether it may hold NaN, which comes after all values."""
 
 
 def _measure(job: PieceJob, source: Source) -> list[_RowGroup]:
@@ -214,19 +217,25 @@ def _measure(job: PieceJob, source: Source) -> list[_RowGroup]:
         place = names.index(column.name) if exact and column and column.name in names else None
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
-            low, high = (None, None) if place is None else _range(group, place, wanted.type)
-            found.append(_RowGroup(number, start, group.num_rows, group.total_byte_size, low, high))
+            plain = _RowGroup(number, start, group.num_rows, group.total_byte_size)
+            found.append(plain if place is None else _with_range(plain, group, place, wanted.type))
             start += group.num_rows
     return found
 
 
-def _range(
-    group: pq.RowGroupMetaData, place: int, kind: pa.DataType
-) -> tuple[object, object] | tuple[None, None]:
+def _with_range(
+    plain: _RowGroup, group: pq.RowGroupMetaData, place: int, kind: pa.DataType
+) -> _RowGroup:
     chunk = group.column(place).statistics
-    if chunk is None or not chunk.has_min_max or chunk.null_count or pa.types.is_floating(kind):
-        return None, None  # NULL and NaN lie outside of what the footer says
-    return chunk.min, chunk.max
+    if chunk is None or not chunk.has_min_max:
+        return plain
+    return replace(
+        plain,
+        low=chunk.min,
+        high=chunk.max,
+        leads=not chunk.has_null_count or chunk.null_count > 0,
+        trails=bool(pa.types.is_floating(kind)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +248,8 @@ class _Segment:
     def meets(self, group: _RowGroup) -> bool:
         """Whether a row group may hold rows of the segment."""
         if group.low is None or group.high is None:
+            return True
+        if (group.leads and self.part == 0) or (group.trails and self.part == len(self.cuts)):
             return True
         ends = part_of(pa.array([group.low, group.high], self.cuts.type), self.cuts)
         return bool(ends[0] <= self.part <= ends[1])

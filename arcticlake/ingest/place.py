@@ -65,6 +65,19 @@ def place_among(
         yield Placed(partition, nodes[number], part)
 
 
+def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows in the order of a sort key: NULL first, NaN last, equal rows as they came.
+
+    Arrow's own sort puts NaN beside NULL, where no engine looks for it.
+    """
+    keys = pl.from_arrow(rows.select(list(columns)))
+    assert isinstance(keys, pl.DataFrame)
+    names = [str(number) for number in range(len(columns))]
+    places = keys.rename(dict(zip(keys.columns, names, strict=True))).with_row_index("row")
+    order = places.sort(names, nulls_last=False, maintain_order=True)["row"]
+    return rows.take(order.to_arrow())
+
+
 def _by_partition(
     rows: pa.Table, terms: Sequence[PlaceTerm]
 ) -> Iterator[tuple[Partition, pa.Table]]:

@@ -3,8 +3,8 @@
     state ─▶ plan ─▶ tasks ─▶ new files ─▶ commit, group by group ─▶ merged changes dropped
 
 A small plan runs in threads of this process; a large one on Spark, where there is a session.
-Nothing is visible before the commit: whoever stops the work leaves the table as it was, and the
-files that no commit named are removed again.
+Nothing is visible before the commit: whoever stops the work leaves the table as it was, and files
+that were written until then are removed again.
 
 Touches the clock, files, the catalog, Spark and, with progress, standard error.
 """
@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ from arcticlake.compact.prepare import Workshop, prepare_tasks
 from arcticlake.compact.progress import Progress
 from arcticlake.compact.result import CompactionResult, Numbers, Skipped, encode_numbers
 from arcticlake.compact.spark import run_on_spark
-from arcticlake.errors import ArcticError, InvalidRequest, OutcomeUnknown
+from arcticlake.errors import ArcticError, InvalidRequest
 from arcticlake.ingest.iceberg import Committed, mark_all
 from arcticlake.ingest.job import WrittenFile
 from arcticlake.ingest.parquet import remove_files
@@ -161,13 +161,7 @@ def compact(table: Opened, request: CompactionRequest) -> CompactionResult:
     rows = sum(piece.rows for job in jobs for piece in job)
     run = _Run(state, planned, started, rows)
     _run_tasks(planned, jobs, run)
-    try:
-        landings = _commit(run)
-    except OutcomeUnknown:
-        raise  # the files may be part of the table
-    except BaseException:
-        _remove(run, range(len(planned.groups)))
-        raise
+    landings = _commit(run)
     trim(table.pair())
     return _result(run, landings)
 
@@ -212,18 +206,22 @@ def _run_tasks(planned: CompactionPlan, jobs: Sequence[TaskJob], run: _Run) -> N
 
 
 def _commit(run: _Run) -> dict[str, Landing]:
-    """Commit minor and major groups, each kind in its own table."""
+    """Commit minor and major groups, each kind in its own table.
+
+    Files are removed only where it is certain that no commit named them: those of groups that gave
+    up. After any other error they stay, for whoever looks for orphans.
+    """
     landings: dict[str, Landing] = {}
     works = {n: group.work for n, group in enumerate(run.plan.groups) if group.pieces}
     minors = [n for n, work in works.items() if work is Work.MINOR]
     merges = [n for n, work in works.items() if work in {Work.MAJOR, Work.FULL}]
     if minors:
         landings["minor"] = commit_minor(_rewrite(run, minors, "minor"))
+        _remove(run, landings["minor"].lost)
     if merges:
         kind = "full" if any(works[n] is Work.FULL for n in merges) else "major"
         landings[kind] = commit_merge(_rewrite(run, merges, kind))
-    for landing in landings.values():
-        _remove(run, landing.lost)
+        _remove(run, landings[kind].lost)
     return landings
 
 
@@ -235,8 +233,8 @@ def _rewrite(run: _Run, groups: Sequence[int], kind: str) -> Rewrite:
     return Rewrite(run.state, run.plan, written, kind, tell)
 
 
-def _remove(run: _Run, groups: Sequence[int] | Mapping[int, str] | range) -> None:
-    """Remove the files of groups that no commit named."""
+def _remove(run: _Run, groups: Iterable[int]) -> None:
+    """Remove the files of groups that gave up."""
     paths = [file.path for n in groups for file in run.written.pop(n, ())]
     remove_files(run.state.pair.storage, paths)
 

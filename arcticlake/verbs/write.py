@@ -34,6 +34,7 @@ from arcticlake.ingest.normalize import (
     spare_columns,
 )
 from arcticlake.ingest.parquet import TreeWriter, remove_files, write_in_threads
+from arcticlake.ingest.place import sort_rows
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.ingest.spark_load import load_fits, load_frame
 from arcticlake.read.lookup import first_met
@@ -335,7 +336,7 @@ def refuse(state: TableState, written: Written) -> None:
 def _sorted(rows: pa.Table, spec: TableSpec) -> pa.Table:
     if not spec.sort_ids:
         return rows
-    return rows.sort_by([(name, "ascending", "at_start") for name in spec.sort])
+    return sort_rows(rows, spec.sort)
 
 
 def _locate_advice(spec: TableSpec) -> str:

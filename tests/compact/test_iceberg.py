@@ -242,3 +242,38 @@ def test_writers_and_compactions_at_the_same_time_agree_with_a_dict(lake: Lake) 
     assert (
         pa.compute.max(table.to_arrow(metadata=True)["_version"]).as_py() <= table.detail().version
     )
+
+
+@pytest.mark.parametrize("table_ending", ["orders", "orders__changes"])
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_stop_at_any_commit_loses_no_file_of_the_table(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, table_ending: str, landed: bool
+) -> None:
+    """A commit that was sent may have landed: its files are never removed on the way out."""
+    table = orders(lake, **BY_STATUS)
+    table.insert(rows(range(4000), "a"))
+    table.insert(rows(range(10), "b"))
+    for number in range(9):
+        table.upsert(rows([number], "a", qty=number))
+    table.upsert(rows(range(10), "b", qty=9))
+    commit = SqlCatalog.commit_table
+
+    def stop(self: SqlCatalog, told: object, *rest: object) -> object:
+        mine = told.name()[-1] == table_ending  # type: ignore[attr-defined]
+        if mine and not landed:
+            raise KeyboardInterrupt
+        done = commit(self, told, *rest)  # type: ignore[arg-type]
+        if mine:
+            raise KeyboardInterrupt
+        return done
+
+    before = sorted(map(str, table.to_arrow().to_pylist()))
+    monkeypatch.setattr(SqlCatalog, "commit_table", stop)
+    with pytest.raises(KeyboardInterrupt):
+        table.compact("auto")
+    monkeypatch.undo()
+
+    assert sorted(map(str, table.to_arrow().to_pylist())) == before
+    assert table.verify().ok
+    table.compact("major")
+    assert sorted(map(str, table.to_arrow(mode="base").to_pylist())) == before
