@@ -191,7 +191,8 @@ def plan_view(log: Log, at: int | None = None) -> View:
     if log.change is None:
         return _plan_keyless(log, known, at)
     markers = _markers(log)
-    base = _choose_base(log, markers, at)
+    schema_id = None if at is None else _schema_at(known, at)
+    base = _choose_base(log, markers, at, schema_id)
     if base is None and at and log.base and log.base[0].sequence > 1:
         message = (
             f"table {log.table}: version {at} cannot be read any more, the base snapshots of its "
@@ -240,8 +241,14 @@ def _check_known(log: Log, known: Sequence[Version], at: int) -> None:
     raise NotFound(message)
 
 
-def _choose_base(log: Log, markers: Mapping[int, int], at: int | None) -> SnapshotFact | None:
-    """Return the newest base snapshot that contains nothing above the version."""
+def _choose_base(
+    log: Log, markers: Mapping[int, int], at: int | None, schema_id: int | None
+) -> SnapshotFact | None:
+    """Return the newest base snapshot that contains nothing above the version.
+
+    A merge of exactly this version under another schema is left aside: it lacks columns that were
+    dropped since, and the change table of that time still holds all that it merged.
+    """
     chosen: SnapshotFact | None = None
     contained = 0
     for fact in log.base:
@@ -250,11 +257,16 @@ def _choose_base(log: Log, markers: Mapping[int, int], at: int | None) -> Snapsh
             if fact.snapshot_id not in markers and hidden:
                 break  # not visible yet, and nothing of ours is ever built on top of it
             contained = max(contained, markers.get(fact.snapshot_id, 0))
-        contained = max(contained, int(fact.summary.get(CONTAINS, "0")))
-        if at is not None and contained > at:
+        merged = int(fact.summary.get(CONTAINS, "0"))
+        contained = max(contained, merged)
+        if at is not None and (contained > at or (merged == at and _other(fact, schema_id))):
             break
         chosen = fact
     return chosen
+
+
+def _other(fact: SnapshotFact, schema_id: int | None) -> bool:
+    return schema_id is not None and fact.summary.get(SCHEMA_ID) != str(schema_id)
 
 
 def _watermark(log: Log, base: SnapshotFact | None) -> Watermark:

@@ -129,7 +129,7 @@ def _merge(
     return SnapshotChange(
         operation=Operation.OVERWRITE if merges else Operation.REPLACE,
         added=tuple(file for n in landing.landed for file in made[n]),
-        removed=frozenset(file.path for file in bases) | _dangling(now, bases),
+        removed=frozenset(file.path for file in bases),
         summary={
             KIND: work.kind,
             SCHEMA_ID: str(now.pair.base.metadata.current_schema_id),
@@ -138,14 +138,6 @@ def _merge(
             **work.tell(landing.landed),
         },
     )
-
-
-def _dangling(now: TableState, removed: Sequence[FileEntry]) -> frozenset[str]:
-    """Return row-delete files of other engines that name only files that go away."""
-    gone = {file.path for file in removed}
-    needed = {d.file_path for f in now.files.bases if f.path not in gone for d in f.row_deletes}
-    named = {d.file_path for f in now.files.bases if f.path in gone for d in f.row_deletes}
-    return frozenset(named - needed)
 
 
 def commit_minor(work: Work) -> Landing:

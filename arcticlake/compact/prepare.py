@@ -31,6 +31,8 @@ from arcticlake.tree.forest import Forest
 WITHOUT_END = 2**62
 """A file that is not closed by its size: its range is planned instead."""
 LANES_MAX = 64
+KEY_BYTES = 96
+"""What a change row takes while its key is resolved: key, place and address, twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ def _bounded(write: WriteJob, spec: TableSpec) -> WriteJob:
 def _resolve(plan: CompactionPlan, shop: Workshop, piece: Piece) -> ResolveJob:
     spec, view = shop.spec, shop.view
     whole = arrow_schema(change_schema(spec.schema, spec.key_ids))
+    rows = sum(file.rows for file in piece.changes)
     return ResolveJob(
         storage=shop.storage,
         key_schema=pa.schema([whole.field(name) for name in spec.key]),
@@ -133,6 +136,7 @@ def _resolve(plan: CompactionPlan, shop: Workshop, piece: Piece) -> ResolveJob:
             change_to_resolve(file, view.watermark, until=plan.version)
             for file in sorted(piece.changes, key=_by_commit)
         ),
+        parts=1 + rows * KEY_BYTES * 4 // spec.options.task_memory,
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,25 +35,43 @@ VERSION = "_version"
 def run_resolve(job: ResolveJob) -> Mapping[str, Mask]:
     """Return the dead rows of every file of the group.
 
-    The keys of changes are held together, those of base pass by in parts.
+    The keys of changes are held together, those of base pass by in parts. Where even the keys of
+    changes are too many, each share of them is resolved on its own: a base row is dead if any
+    share says so, a change row unless its own share says that it lives.
     """
-    key = job.key_schema.names
-    change_schema = pa.schema([*job.key_schema, *job.hidden_schema])
-    changes = [
-        KeysOfChange(
-            file.path,
-            file.sequence,
-            read_frame(job.storage, file.path, change_schema),
-            after=file.after,
-            until=file.until,
-        )
-        for file in job.changes
-    ]
-    bases = (part for file in job.bases for part in _key_parts(job, file))
-    dead = resolve(bases, changes, key, job.keep)
+    dead = _resolve_share(job, 0)
+    for share in range(1, job.parts):
+        for path, mask in _resolve_share(job, share).items():
+            if any(file.path == path for file in job.changes):
+                dead[path] &= mask
+            else:
+                dead[path] |= mask
     for file in job.bases:
         if file.positions is not None:
             dead[file.path][file.positions] = True
+    return dead
+
+
+def _resolve_share(job: ResolveJob, share: int) -> dict[str, Mask]:
+    key = job.key_schema.names
+    change_schema = pa.schema([*job.key_schema, *job.hidden_schema])
+    changes: list[KeysOfChange] = []
+    chosen: dict[str, Mask] = {}
+    for file in job.changes:
+        rows = read_frame(job.storage, file.path, change_schema)
+        if job.parts > 1:
+            mine = rows.select(key).hash_rows(seed=17) % job.parts == share
+            chosen[file.path] = mine.to_numpy()
+            rows = rows.filter(mine)
+        changes.append(
+            KeysOfChange(file.path, file.sequence, rows, after=file.after, until=file.until)
+        )
+    bases = (part for file in job.bases for part in _key_parts(job, file))
+    dead = resolve(bases, changes, key, job.keep)
+    for path, rows_of_share in chosen.items():
+        mask = np.ones(len(rows_of_share), dtype=bool)
+        mask[rows_of_share] = dead[path]
+        dead[path] = mask
     return dead
 
 

@@ -41,3 +41,5 @@ class ResolveJob:
     bases: tuple[FileToResolve, ...]
     changes: tuple[FileToResolve, ...]
     keep: Keep = Keep.LIVE
+    parts: int = 1
+    """Shares of the keys that are resolved one after the other, where all do not fit memory."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from arcticlake.read.parquet import (
     scan_file,
 )
 from arcticlake.resolve.job import FileToResolve, ResolveJob
+from arcticlake.resolve.kernel import Keep
 from arcticlake.table.change import ACTION, ORDER, SEQ
 from arcticlake.table.storage import Storage
 from arcticlake.table.types import ARROW_FIELD_ID
@@ -70,6 +73,49 @@ def test_a_resolution_reads_keys_and_tells_dead_rows_of_every_file(tmp_path: Pat
         new: [False, True, False],
         other: [True],
     }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.int64(), pa.string(), pa.binary(), pa.decimal128(25, 2), pa.date32(), pa.timestamp("us")],
+    ids=str,
+)
+@pytest.mark.parametrize("keep", Keep)
+def test_shares_of_the_keys_give_the_same_answer_as_all_at_once(
+    tmp_path: Path, kind: pa.DataType, keep: Keep
+) -> None:
+    """Where the keys of changes do not fit memory, they are resolved share by share."""
+    key = pa.schema([field(1, "id", kind)])
+
+    def values(numbers: Sequence[int]) -> pa.Array:
+        plain = pa.array(numbers, pa.int64())
+        if pa.types.is_date(kind):
+            return plain.cast(pa.int32()).cast(kind)
+        return plain.cast(pa.string()).cast(kind) if pa.types.is_binary(kind) else plain.cast(kind)
+
+    pq.write_table(pa.table([values(range(40))], schema=key), tmp_path / "b")
+    schema = pa.schema([*key, *HIDDEN])
+    for name, ids in (("c", range(20, 60)), ("d", range(30, 70))):
+        actions = pa.array(["-D" if n % 3 == 0 else "+U" for n in ids])
+        orders, own = pa.array(range(40)), pa.nulls(40, pa.int64())
+        pq.write_table(
+            pa.table([values(ids), actions, orders, own], schema=schema), tmp_path / name
+        )
+    files = {name: str(tmp_path / name) for name in "bcd"}
+    whole = ResolveJob(
+        LOCAL,
+        key,
+        HIDDEN,
+        (FileToResolve(files["b"], 4),),
+        (FileToResolve(files["c"], 3), FileToResolve(files["d"], 5)),
+        keep,
+    )
+
+    expected = {path: mask.tolist() for path, mask in run_resolve(whole).items()}
+
+    for parts in (2, 5):
+        found = run_resolve(replace(whole, parts=parts))
+        assert {path: mask.tolist() for path, mask in found.items()} == expected
 
 
 def test_live_rows_come_in_file_order_with_the_wanted_columns(tmp_path: Path) -> None:

@@ -305,3 +305,16 @@ def test_columns_that_came_and_went_survive_a_compaction(lake: Lake) -> None:
 
     assert sorted(map(str, table.to_arrow(mode="base").to_pylist())) == before
     assert table.verify().ok
+
+
+def test_a_version_keeps_columns_that_were_dropped_before_the_compaction(lake: Lake) -> None:
+    """SNP-10: the merge of that very version lacks them, so it is not used for it."""
+    table = orders(lake)
+    version = table.upsert(rows([1, 2], qty=7)).version
+    table.drop_column("qty")
+    table.compact("full")
+
+    assert table.to_arrow(version=version)["qty"].to_pylist() == [7, 7]
+    assert table.to_arrow().column_names == ["order_id", "status", "amount"]
+    later = table.upsert(rows([3]).drop_columns("qty")).version
+    assert table.to_arrow(version=later).num_rows == 3

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
 from arcticlake import Lake, Table
-from arcticlake.commit.history import Log, SnapshotFact, plan_view
+from arcticlake.commit.change import Operation, SnapshotChange
+from arcticlake.commit.history import COMMIT_ID, Log, SnapshotFact, plan_view
+from arcticlake.commit.iceberg import live_deletes, live_entries, send_snapshot, stage_snapshot
 from arcticlake.errors import CorruptData
+from tests.compact.lab import start
 
 
 @pytest.fixture
@@ -104,3 +109,66 @@ def test_a_change_table_that_another_program_wrote_is_refused(lake: Lake, table:
 
     with pytest.raises(CorruptData, match="written by another program"):
         table.to_arrow()
+
+
+def delete_as_stranger(lake: Lake, *keys: int) -> None:
+    """Delete rows of base by position, in a delete file, as Spark does."""
+    table = lake.catalog.load_table("a.b")
+    snapshot = table.current_snapshot()
+    added = []
+    for entry in live_entries(table, snapshot):
+        path = entry.data_file.file_path
+        found = pq.read_table(path, partitioning=None)["id"].to_pylist()
+        positions = [n for n, key in enumerate(found) if key in keys]
+        if positions:
+            rows = pa.table({"file_path": [path] * len(positions), "pos": positions})
+            pq.write_table(rows, f"{path}.deletes")
+            delete = DataFile.from_args(
+                content=DataFileContent.POSITION_DELETES,
+                file_path=f"{path}.deletes",
+                file_format=FileFormat.PARQUET,
+                partition=entry.data_file.partition,
+                record_count=len(positions),
+                file_size_in_bytes=Path(f"{path}.deletes").stat().st_size,
+            )
+            delete.spec_id = entry.data_file.spec_id
+            added.append(delete)
+    staged = stage_snapshot(table, SnapshotChange(Operation.DELETE, added=tuple(added)), "x")
+    assert staged.snapshot.summary is not None
+    del staged.snapshot.summary.additional_properties[COMMIT_ID]
+    send_snapshot(table, staged)
+
+
+@pytest.mark.parametrize("kind", ["major", "full", "auto"])
+def test_rows_that_another_engine_deleted_do_not_come_back_by_a_compaction(
+    lake: Lake, table: Table, kind: str
+) -> None:
+    table.insert(rows(*range(10)))
+    table.upsert(rows(3, 20))
+    delete_as_stranger(lake, 1, 2, 3)
+
+    assert ids(table) == [0, 3, 4, 5, 6, 7, 8, 9, 20]
+    assert table.compact(kind).kind in {"major", "full"}
+
+    assert ids(table) == [0, 3, 4, 5, 6, 7, 8, 9, 20]
+    assert sorted(table.to_arrow(mode="base")["id"].to_pylist()) == ids(table)
+    head = lake.catalog.load_table("a.b")
+    assert live_deletes(head, head.current_snapshot()) == []
+    assert table.verify().ok
+
+
+def test_rows_deleted_by_another_engine_during_a_compaction_stay_deleted(
+    lake: Lake, table: Table
+) -> None:
+    """A rewrite that did not see the deletes gives up."""
+    table.insert(rows(*range(10)))
+    table.upsert(rows(3))
+    under_way = start(table)
+    delete_as_stranger(lake, 1, 2)
+
+    landing = under_way.commit()
+
+    assert list(landing.lost.values()) == ["another engine deleted rows of its input files"]
+    assert ids(table) == [0, 3, 4, 5, 6, 7, 8, 9]
+    table.compact("major")
+    assert ids(table) == [0, 3, 4, 5, 6, 7, 8, 9]
