@@ -266,7 +266,8 @@ def _choose_base(
 
 
 def _other(fact: SnapshotFact, schema_id: int | None) -> bool:
-    return schema_id is not None and fact.summary.get(SCHEMA_ID) != str(schema_id)
+    own = fact.summary.get(SCHEMA_ID, fact.schema_id)
+    return schema_id is not None and own is not None and int(own) != schema_id
 
 
 def _watermark(log: Log, base: SnapshotFact | None) -> Watermark:
