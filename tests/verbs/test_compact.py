@@ -318,3 +318,16 @@ def test_a_version_keeps_columns_that_were_dropped_before_the_compaction(lake: L
     assert table.to_arrow().column_names == ["order_id", "status", "amount"]
     later = table.upsert(rows([3]).drop_columns("qty")).version
     assert table.to_arrow(version=later).num_rows == 3
+
+
+def test_a_rewrite_to_an_older_version_does_not_make_merged_rows_older(lake: Lake) -> None:
+    table = orders(lake, options={"initial-nodes": 1})
+    first = table.upsert(rows([1])).version
+    newest = table.upsert(rows([1], "paid")).version
+    table.compact("major")
+
+    table.compact("full", to_version=first)
+
+    assert table.to_arrow(metadata=True)["_version"].to_pylist() == [newest]
+    assert statuses(table, version=first) == {1: "new"}
+    check(table, {1: "paid"})
