@@ -24,7 +24,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
 from arcticlake.commit.change import Operation, SnapshotChange
-from arcticlake.commit.history import CONTAINS, KIND, SCHEMA_ID, SnapshotFact
+from arcticlake.commit.history import CONTAINS, KIND, SCHEMA_ID
 from arcticlake.commit.iceberg import find_commit
 from arcticlake.commit.iceberg_state import MERGED_INTO, TableState, load_state
 from arcticlake.commit.loop import Done, commit
@@ -133,16 +133,11 @@ def _merge(
         summary={
             KIND: work.kind,
             SCHEMA_ID: str(now.pair.base.metadata.current_schema_id),
-            CONTAINS: str(max(plan.version, *(_contained(fact) for fact in now.log.base), 0)),
+            CONTAINS: str(max((plan.version, *now.view.base_versions.values()))),
             **encode_watermark(watermark),
             **work.tell(landing.landed),
         },
     )
-
-
-def _contained(fact: SnapshotFact) -> int:
-    """Return the newest version that an earlier merge brought into base."""
-    return int(fact.summary.get(CONTAINS, "0"))
 
 
 def commit_minor(work: Work) -> Landing:
