@@ -18,10 +18,10 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; d
 	if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$name; break; fi; done)
 
-.PHONY: help demo test check bench fuzz interop lock clean lint types tidy
+.PHONY: help demo test check bench bench-compact bench-headline fuzz interop lock clean lint types tidy
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) ## A keyed table takes changes, answers fresh queries, travels in time, proves itself
 	@$(BIN)/arctic demo $(ARGS)
@@ -33,6 +33,13 @@ check: lint types tidy ## Lint, format, types and house rules; no Spark
 
 bench: $(READY) ## Measure the day of upserts against plain Spark
 	$(BIN)/python benchmarks/upsert_day.py $(ARGS)
+
+bench-compact: $(READY) ## Measure compaction against a bare copy, and plans of 10,000 files
+	$(BIN)/python -m benchmarks.compaction $(ARGS)
+	$(BIN)/python -m benchmarks.compaction_plan
+
+bench-headline: $(READY) ## 100 M rows and 10 M changes, and a leaf of 4 GB under 1 GB (20 GB of disk)
+	$(BIN)/python -m benchmarks.compaction headline memory $(ARGS)
 
 fuzz: $(READY) ## Compare many random histories with a plain dict (EXAMPLES=500)
 	ARCTIC_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/properties tests/resolve

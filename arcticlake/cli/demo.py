@@ -1,7 +1,7 @@
 """`arctic demo`: one table from its first row to its proof, on generated orders.
 
     create ─ load ─ four batches of changes ─ tree ─ fresh query ─ SQL ─ time travel
-           ─ read-optimized ─ new column ─ verify ─ history
+           ─ read-optimized ─ new column ─ plan and compact ─ verify ─ history
 
 Every answer is compared with a plain recomputation: the same changes, sorted by their position,
 the last one of each key kept (`Truth`). One difference, and the demo fails.
@@ -133,6 +133,7 @@ def _play(stage: Stage, rows: int) -> None:
     _query(stage, orders, truth)
     _travel(stage, orders, truth)
     _evolve(stage, orders, truth)
+    _compact(stage, orders, truth)
     _prove(stage, orders)
 
 
@@ -243,6 +244,15 @@ def _evolve(stage: Stage, orders: Table, truth: Truth) -> None:
         noted = orders.read(columns=["order_id", "note"], where="note is not null").collect()
         s.append(f"orders with a note: {[tuple(found) for found in noted]}")
     _same([tuple(found) for found in noted], [(key, "gift")], "the orders with a note")
+
+
+def _compact(stage: Stage, orders: Table, truth: Truth) -> None:
+    with stage.step("plan", "what a compaction would do now, and why") as shown:
+        shown.append(orders.plan_compaction().explain())
+    with stage.step("compact", "merge the changes into base; no version, no lock") as shown:
+        shown.append(str(orders.compact()))
+    base, fresh = (orders.to_arrow(mode=mode).num_rows for mode in ("base", "merged"))
+    _same((base, fresh), (truth.rows.height, truth.rows.height), "the counts after the merge")
 
 
 def _prove(stage: Stage, orders: Table) -> None:
