@@ -130,7 +130,8 @@ def copy(paths: list[str]) -> None:
 def fill(lake: Lake, rows: int, part: int, **settings: object) -> Table:
     """Create a table of orders with ids in order."""
     by_time = "sort_by" in settings
-    table = lake.create_table("shop.orders", SCHEMA, primary_key="order_id", **settings)  # type: ignore[arg-type]
+    known: dict[str, object] = {"primary_key": "order_id"} | settings
+    table = lake.create_table("shop.orders", SCHEMA, **known)  # type: ignore[arg-type]
     for number, ids in enumerate(in_parts(rows, part)):
         table.insert(orders(ids, number, by_time=by_time))
     return table

@@ -37,6 +37,8 @@ class Walk:
     located: bool
     parted: tuple[int, ...]
     """Columns that are partition fields as they are."""
+    taken: frozenset[str] = frozenset()
+    """Names that partition fields keep when their columns are renamed."""
     identities: int = 1000
 
     @property
@@ -130,7 +132,8 @@ def start(data: st.DataObject, folder: str) -> Walk:
         places=tuple(column.identity for column in values if column.name in partition_by),
     )
     parted = [c.identity for c in [*key, *values] if {c.name, f"`{c.name}`"} & {*partition_by}]
-    return Walk(data, lake, table, model, pool, frozenset(fixed), located, tuple(parted))
+    taken = frozenset(name.strip("`") for name in partition_by)
+    return Walk(data, lake, table, model, pool, frozenset(fixed), located, tuple(parted), taken)
 
 
 def _transformed(key: Sequence[Column]) -> list[str]:
@@ -296,7 +299,8 @@ def _region(walk: Walk) -> tuple[str | None, Callable[[Row], bool]]:
 
 
 def add(walk: Walk) -> None:
-    free = [name for name in NAMES if name not in {c.name for c in walk.model.columns}]
+    used = {c.name for c in walk.model.columns} | walk.taken
+    free = [name for name in NAMES if name not in used]
     if not free:
         return
     name = walk.data.draw(st.sampled_from(free))
@@ -308,7 +312,8 @@ def add(walk: Walk) -> None:
 
 def rename(walk: Walk) -> None:
     column = walk.data.draw(st.sampled_from(walk.model.columns))
-    free = [n for n in (*NAMES, "k_0", "k9") if n not in {c.name for c in walk.model.columns}]
+    used = {c.name for c in walk.model.columns} | walk.taken
+    free = [name for name in (*NAMES, "k_0", "k9") if name not in used]
     name = walk.data.draw(st.sampled_from(free))
     walk.table.rename_column(column.name, name)
     _swap(walk.model, column, replace(column, name=name))
