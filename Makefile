@@ -12,13 +12,14 @@ READY := $(VENV)/.ready
 UV_VERSION := 0.13.7
 ARGS ?=
 EXAMPLES ?= 500
+KILLS ?= 50
 
 # The newest Python that really runs (a pyenv shim may exist and still fail) and can make environments.
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; do \
 	if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$name; break; fi; done)
 
-.PHONY: help demo test check bench bench-compact bench-headline fuzz interop lock clean lint types tidy
+.PHONY: help demo test check bench bench-compact bench-headline fuzz kills interop lock clean lint types tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +44,9 @@ bench-headline: $(READY) ## 100 M rows and 10 M changes, and a leaf of 4 GB unde
 
 fuzz: $(READY) ## Compare many random histories with a plain dict (EXAMPLES=500)
 	ARCTIC_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/properties tests/resolve
+
+kills: $(READY) ## Kill a process that writes and compacts, many times (KILLS=50)
+	ARCTIC_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/compact/test_kills.py
 
 interop: $(READY) ## Prove with Spark + Iceberg and DuckDB that the tables are open
 	bash interop/run.sh $(ARGS)
