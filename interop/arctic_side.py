@@ -146,6 +146,10 @@ def turn_check(lake: Lake) -> None:
     check_table(lake, 9, story.EXPIRED)
     days = lake.table(story.DAYS)
     claim_rows(1, days.read().toArrow().to_pylist(), story.days_merged(), "Arctic reads by Spark")
+    done = days.compact("full")
+    claim(10, done.kind == "full", "Arctic merges changes into base", f"{done.events} {done.skipped}")
+    base = days.to_arrow(mode="base").to_pylist()
+    claim_rows(10, base, story.days_merged(), "Arctic reads base after the merge")
 
 
 def turn_resume(lake: Lake) -> None:

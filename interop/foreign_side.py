@@ -261,6 +261,7 @@ def turn_repair(readers: Readers) -> None:
         readers.claim_equal(act, table, list(story.base_after(table).values()), f"{table}")
     for act, table in ((8, story.COMPACTED), (9, story.EXPIRED)):
         readers.claim_equal(act, table, list(story.base_after(table).values()), f"{table}")
+    readers.claim_equal(10, story.DAYS, story.days_merged(), "base after a merge")
 
 
 if __name__ == "__main__":
