@@ -9,6 +9,7 @@ Read the packages in this order; each imports only those above it:
     resolve/   which rows are alive
     read/      rows out
     compact/   files in shape
+    pull/      what changed between two versions
     inspect/   looking at a table
     verbs/     whole operations
     cli/       the same verbs in a terminal

@@ -43,11 +43,13 @@ from arcticlake.table.iceberg import (
 )
 from arcticlake.table.spec import plan_table
 from arcticlake.table.types import schema_from_spark
+from arcticlake.verbs import changes as pulling
 from arcticlake.verbs import compact as compacting
 from arcticlake.verbs import inspect as inspecting
 from arcticlake.verbs import overwrite as overwriting
 from arcticlake.verbs import read as reading
 from arcticlake.verbs import write as writing
+from arcticlake.verbs.changes import ChangesRequest
 from arcticlake.verbs.compact import CompactionRequest, after_write
 from arcticlake.verbs.opened import Opened
 from arcticlake.verbs.overwrite import OverwriteRequest
@@ -212,6 +214,41 @@ class Table:
         asked = None if columns is None else tuple(_sequence(columns))
         request = ReadRequest(mode, version, timestamp, tag, asked, where, metadata)
         return reading.to_arrow(self._opened, request)
+
+    def changes(
+        self,
+        since: int | str | datetime | None = None,
+        until: int | str | datetime | None = None,
+        mode: str = "raw",
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        difference: bool = False,
+    ) -> DataFrame:
+        """Return what changed after `since`, up to and with `until`: versions or moments.
+
+        `raw` shows every change in order, `net` the newest of each key, `base` the rows that
+        changed in base, also by compaction. `difference` compares the rows before and after an
+        overwrite instead of telling it by one row.
+        """
+        asked = None if columns is None else tuple(_sequence(columns))
+        request = ChangesRequest(since, until, mode, asked, where, difference)
+        return pulling.changes(self._opened, request)
+
+    def changes_to_arrow(
+        self,
+        since: int | str | datetime | None = None,
+        until: int | str | datetime | None = None,
+        mode: str = "raw",
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        difference: bool = False,
+    ) -> pa.Table:
+        """Return the same rows as `changes`, as Arrow and without Spark."""
+        asked = None if columns is None else tuple(_sequence(columns))
+        request = ChangesRequest(since, until, mode, asked, where, difference)
+        return pulling.changes_to_arrow(self._opened, request)
 
     def tree(self) -> TreeView:
         """Return the trees of all partitions; it prints as a picture and has `.leaves`."""

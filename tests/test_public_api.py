@@ -24,6 +24,7 @@ LAKE = {
     "sql": ["text"],
 }
 READ = ["mode=", "version=", "timestamp=", "tag=", "columns=", "where=", "metadata="]
+CHANGES = ["since", "until", "mode", "columns=", "where=", "difference="]
 TABLE = {
     "upsert": ["df", "order_by=", "delete_when=", "locate="],
     "delete": ["keys"],
@@ -33,6 +34,8 @@ TABLE = {
     "compact": ["kind", "where=", "to_version="],
     "read": READ,
     "to_arrow": READ,
+    "changes": CHANGES,
+    "changes_to_arrow": CHANGES,
     "tree": [],
     "files": [],
     "history": [],

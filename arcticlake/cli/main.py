@@ -23,7 +23,7 @@ from typing import Annotated
 import typer
 
 from arcticlake import __version__
-from arcticlake.cli import compact, data, look, tables
+from arcticlake.cli import changes, compact, data, look, tables
 from arcticlake.cli.call import WAREHOUSE_VARIABLE, Call, call_of
 from arcticlake.cli.output import Failure, Form, Screen
 from arcticlake.errors import ArcticError
@@ -82,6 +82,7 @@ VERBS: Mapping[str, Callable[..., None]] = {
     "insert": data.insert,
     "delete": data.delete,
     "sql": data.sql,
+    "changes": changes.changes,
     "compact": compact.compact,
     "tree": look.tree,
     "files": look.files,

@@ -40,22 +40,25 @@ def load_exchange(spec: TableSpec, change: Table, log: Log, replacement: Replace
     )
     originals: list[FileEntry] | None = None
     if is_complete(log, replacement.version):
-        added = list(_changes_above(change, log, replacement.version))
-        originals = file_entries(added, Role.CHANGE, spec, specs, {})
+        originals = list(_changes_above(spec, change, log, replacement.version))
     return plan_exchange(replacement, live, originals)
 
 
-def _changes_above(change: Table, log: Log, version: int) -> Iterator[ManifestEntry]:
+def _changes_above(spec: TableSpec, change: Table, log: Log, version: int) -> Iterator[FileEntry]:
     """Yield the files of every commit of changes above a version; a marker is none."""
     for fact in log.change or ():
         is_marker = BASE_SNAPSHOT in fact.summary
         if fact.sequence <= version or fact.kind not in CONTENT_KINDS or is_marker:
             continue
-        snapshot = change.snapshot_by_id(fact.snapshot_id)
-        assert snapshot is not None, f"snapshot {fact.snapshot_id} is in the log but not there"
-        for entry in _own_entries(change, snapshot):
-            if entry.status == ManifestEntryStatus.ADDED:
-                yield entry
+        yield from added_files(spec, change, Role.CHANGE, fact.snapshot_id)
+
+
+def added_files(spec: TableSpec, table: Table, role: Role, snapshot_id: int) -> list[FileEntry]:
+    """Return the data files that one snapshot added; only its own manifests are opened."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    assert snapshot is not None, f"snapshot {snapshot_id} is in the log but not there"
+    added = [e for e in _own_entries(table, snapshot) if e.status == ManifestEntryStatus.ADDED]
+    return file_entries(added, role, spec, table.specs(), {})
 
 
 def load_touched(pair: TablePair, batch: Version) -> frozenset[Partition] | None:
