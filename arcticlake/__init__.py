@@ -10,6 +10,7 @@ Read the packages in this order; each imports only those above it:
     read/      rows out
     compact/   files in shape
     pull/      what changed between two versions
+    stream/    rows that never end
     inspect/   looking at a table
     verbs/     whole operations
     cli/       the same verbs in a terminal

@@ -62,6 +62,7 @@ from arcticlake.commit.replacement import (
 )
 from arcticlake.errors import InternalError
 from arcticlake.ingest.job import WrittenFile
+from arcticlake.ingest.once import Once, properties_of, summary_of
 from arcticlake.table.iceberg import TablePair, load_pair
 from arcticlake.table.order import MERGED_SEQUENCE
 from arcticlake.table.watermark import encode_watermark, overwritten
@@ -130,33 +131,47 @@ def append_changes(
     kind: str,
     properties: Mapping[str, str],
     since: int | None = None,
+    once: Once | None = None,
 ) -> Committed | None:
     """Commit change files as one version; it conflicts with nothing.
 
     Rows that rest on a look-up name the version they were looked up at as `since`. A later
-    version may have moved them: then nothing is committed, and None returned.
+    version may have moved them: then nothing is committed, and None returned. A batch of a stream
+    that is in the table already is answered with its version and no files.
     """
     assert pair.change is not None, "only keyed tables take changes"
     mark_all(pair)
     catalog, name = pair.base.catalog, ".".join(pair.change.name())
     added = data_files(pair, pair.change, written)
     rows = sum(file.rows for file in written)
-    change = SnapshotChange(
-        operation=Operation.APPEND,
-        added=added,
-        summary=_summary(pair, kind, rows, len(added)),
-        properties=properties,
-    )
     commit_id = uuid4().hex
 
     def decide(table: Table) -> SnapshotChange | Done:
-        overtaken = since is not None and _newest_version(table) > since
-        return Done("overtaken") if overtaken else change
+        if _repeated(once, table) is not None:
+            return Done("already committed")
+        if since is not None and _newest_version(table) > since:
+            return Done("overtaken")
+        return SnapshotChange(
+            operation=Operation.APPEND,
+            added=added,
+            summary={**_summary(pair, kind, rows, len(added)), **summary_of(once)},
+            properties={**properties, **properties_of(once, table.metadata.next_sequence_number())},
+        )
 
     table = commit(lambda: catalog.load_table(name), decide, commit_id)
     if find_commit(table, commit_id) is None:
-        return None
+        return _repeated(once, table)
     return Committed(_version(table, commit_id), rows, len(added))
+
+
+def find_once(pair: TablePair, once: Once | None) -> Committed | None:
+    """Return the version of a batch that the loaded tables have already; None if it is new."""
+    return _repeated(once, pair.change or pair.base)
+
+
+def _repeated(once: Once | None, table: Table) -> Committed | None:
+    version = None if once is None else once.committed_in(table.properties)
+    return None if version is None else Committed(version, 0, 0)
 
 
 def _newest_version(table: Table) -> int:
@@ -176,17 +191,22 @@ def append_base(
     written: Sequence[WrittenFile],
     *,
     check: Callable[[TableState], None],
+    once: Once | None = None,
 ) -> Committed:
     """Commit a batch of new rows into base, and give it its version.
 
-    `check` looks at the newest state right before every attempt and refuses keys that exist.
+    `check` looks at the newest state right before every attempt and refuses keys that exist. Only
+    a table without a key takes batches of a stream here; one that it has already adds no files.
     """
+    assert once is None or pair.change is None, "streams into keyed tables write changes"
     catalog, name = pair.base.catalog, pair.spec.name
     added = data_files(pair, pair.base, written)
     rows = sum(file.rows for file in written)
     commit_id = uuid4().hex
 
-    def decide(_: Table) -> SnapshotChange:
+    def decide(table: Table) -> SnapshotChange | Done:
+        if _repeated(once, table) is not None:
+            return Done("already committed")
         mark_all(load_pair(catalog, name))
         state = load_state(load_pair(catalog, name))
         check(state)
@@ -196,11 +216,14 @@ def append_base(
             summary={
                 **_summary(pair, "insert", rows, len(added)),
                 **encode_watermark(state.view.watermark),
+                **summary_of(once),
             },
+            properties=properties_of(once, table.metadata.next_sequence_number()),
         )
 
     base = commit(lambda: catalog.load_table(name), decide, commit_id)
-    return _with_version(pair, base, commit_id)
+    repeated = _repeated(once, base) if find_commit(base, commit_id) is None else None
+    return repeated or _with_version(pair, base, commit_id)
 
 
 def overwrite_base(

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,7 +23,7 @@ from pyspark.sql import DataFrame
 from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.errors import Conflict, InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
-from arcticlake.ingest.iceberg import Committed, append_base, append_changes
+from arcticlake.ingest.iceberg import Committed, append_base, append_changes, find_once
 from arcticlake.ingest.job import Written
 from arcticlake.ingest.normalize import (
     cast_rows,
@@ -33,6 +34,7 @@ from arcticlake.ingest.normalize import (
     rows_of,
     spare_columns,
 )
+from arcticlake.ingest.once import Once
 from arcticlake.ingest.parquet import TreeWriter, remove_files, write_in_threads
 from arcticlake.ingest.place import sort_rows
 from arcticlake.ingest.plan import base_job, change_job
@@ -61,37 +63,42 @@ class UpsertRequest:
     locate: bool = False
 
 
-def upsert(
-    table: Opened,
-    frame: object,
-    request: UpsertRequest,
-    properties: Mapping[str, str] | None = None,
-) -> Committed:
+Collect: TypeAlias = Callable[[DataFrame, DataFrame, pa.Schema], pa.Table | None]
+"""Returns the projected rows of a frame that fits the driver; None for one that does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is known of a batch beside its rows."""
+
+    once: Once | None = None
+    """Its name in a stream; a batch that the table has already is not written again."""
+    collect: Collect = ingest_spark.collect_if_small
+    """Decides which way the rows of a Spark frame take."""
+
+
+BATCH = Batch()
+
+
+def upsert(table: Opened, frame: object, request: UpsertRequest, batch: Batch = BATCH) -> Committed:
     """Append rows as changes; the newest of each key wins."""
-    return _until_settled(table, lambda: _upsert(table, frame, request, properties))
+    return _until_settled(table, lambda: _upsert(table, frame, request, batch))
 
 
-def _upsert(
-    table: Opened,
-    frame: object,
-    request: UpsertRequest,
-    properties: Mapping[str, str] | None,
-) -> Committed | None:
+def _upsert(table: Opened, frame: object, request: UpsertRequest, batch: Batch) -> Committed | None:
     state = load_state(table.pair_to_write())
     spec = state.pair.spec
+    check_upsert(spec, request)
     if not spec.keyed:
-        if request != UpsertRequest():
-            message = f"table {spec.name} has no primary key: an upsert is a plain insert (NPK-01)"
-            raise InvalidRequest(message)
-        return insert(table, frame)
-    if not spec.key_decides_partition and not (request.locate or spec.options.locate):
-        raise InvalidRequest(_locate_advice(spec))
+        return insert(table, frame, batch)
+    if (repeated := find_once(state.pair, batch.once)) is not None:
+        return repeated
     ordered = request.order_by is not None
     if isinstance(frame, DataFrame):
         changes = ingest_spark.project_changes(
             frame, spec, order_by=request.order_by, delete_when=request.delete_when
         )
-        collected = ingest_spark.collect_if_small(frame, changes, _change_schema(spec))
+        collected = batch.collect(frame, changes, _change_schema(spec))
         if collected is None:
             written = _write_large_changes(state, changes, ordered=ordered)
         else:
@@ -99,7 +106,17 @@ def _upsert(
     else:
         rows = _arrow_changes(rows_of(frame, table=spec.name), spec, request)
         written = _write_changes(state, rows, ordered=ordered)
-    return _commit_changes(state, written, kind="upsert", properties=properties)
+    return _commit_changes(state, written, kind="upsert", once=batch.once)
+
+
+def check_upsert(spec: TableSpec, request: UpsertRequest) -> None:
+    """Refuse what a table of this kind cannot take, whatever the rows."""
+    if not spec.keyed and request != UpsertRequest():
+        message = f"table {spec.name} has no primary key: an upsert is a plain insert (NPK-01)"
+        raise InvalidRequest(message)
+    located = spec.key_decides_partition or request.locate or spec.options.locate
+    if spec.keyed and not located:
+        raise InvalidRequest(_locate_advice(spec))
 
 
 def delete(table: Opened, keys: object) -> Committed:
@@ -125,7 +142,7 @@ def _delete(table: Opened, keys: object) -> Committed | None:
     if not spec.key_decides_partition and not known:
         rows = locate_deletes(lookup_in(state), rows)
     written = _write_changes(state, rows, ordered=False, moves=False)
-    return _commit_changes(state, written, kind="delete", properties=None)
+    return _commit_changes(state, written, kind="delete")
 
 
 def delete_where(table: Opened, condition: str) -> Committed:
@@ -142,11 +159,13 @@ class _HeldByBaseError(Exception):
     """Base still holds a row, deleted by a pending change, of a key that is inserted again."""
 
 
-def insert(table: Opened, frame: object) -> Committed:
+def insert(table: Opened, frame: object, batch: Batch = BATCH) -> Committed:
     """Write rows straight into base; a key that exists already is refused."""
     state = load_state(table.pair_to_write())
     pair, spec = state.pair, state.pair.spec
-    written = write_rows(state, frame, state.forest)
+    if (repeated := find_once(pair, batch.once)) is not None:
+        return repeated
+    written = write_rows(state, frame, state.forest, batch.collect)
     refuse(state, written)
     if not written.files:
         return Committed(state.view.version, 0, 0)
@@ -163,19 +182,22 @@ def insert(table: Opened, frame: object) -> Committed:
             raise _HeldByBaseError
 
     try:
-        return append_base(pair, written.files, check=check)
+        done = append_base(pair, written.files, check=check, once=batch.once)
+        return _without_leftovers(state, written, done)
     except _HeldByBaseError:
         return _insert_as_changes(state, written)
 
 
-def write_rows(state: TableState, frame: object, forest: Forest) -> Written:
+def write_rows(
+    state: TableState, frame: object, forest: Forest, collect: Collect = BATCH.collect
+) -> Written:
     """Write rows into base files of a forest, sorted by the sort key; nothing is visible yet."""
     pair, spec = state.pair, state.pair.spec
     target = arrow_schema(spec.schema)
     job = base_job(spec, pair.base.location(), pair.storage, forest)
     if isinstance(frame, DataFrame):
         projected = ingest_spark.project_rows(frame, spec)
-        collected = ingest_spark.collect_if_small(frame, projected, target)
+        collected = collect(frame, projected, target)
         if collected is None and load_fits(frame, job, spec):
             return load_frame(projected, job, spec)
         if collected is None:
@@ -209,7 +231,7 @@ def _insert_as_changes(state: TableState, written: Written) -> Committed:
             )
             writer.write(rows)
     remove_files(pair.storage, [file.path for file in written.files])
-    done = _commit_changes(state, writer.finish(), kind="insert", properties=None)
+    done = _commit_changes(state, writer.finish(), kind="insert")
     if done is None:
         message = f"table {spec.name}: other writers changed its rows meanwhile; insert again"
         raise Conflict(message)
@@ -293,7 +315,7 @@ def _joined(written: Written, more: Written) -> Written:
 
 
 def _commit_changes(
-    state: TableState, written: Written, *, kind: str, properties: Mapping[str, str] | None
+    state: TableState, written: Written, *, kind: str, once: Once | None = None
 ) -> Committed | None:
     refuse(state, written)
     if not written.files:
@@ -303,10 +325,19 @@ def _commit_changes(
         state.pair,
         written.files,
         kind=kind,
-        properties=properties or {},
+        properties={},
         since=state.view.version if located else None,
+        once=once,
     )
     if done is None:
+        remove_files(state.pair.storage, [file.path for file in written.files])
+        return None
+    return _without_leftovers(state, written, done)
+
+
+def _without_leftovers(state: TableState, written: Written, done: Committed) -> Committed:
+    """Remove the files of a batch that somebody else committed before; return its commit."""
+    if done.files == 0:
         remove_files(state.pair.storage, [file.path for file in written.files])
     return done
 

@@ -1,0 +1,1 @@
+"""Rows that never end: micro-batches, each committed once."""
