@@ -150,13 +150,6 @@ def _check_request(spec: TableSpec, request: ChangesRequest) -> None:
             "be compared; leave difference away"
         )
         raise InvalidRequest(message)
-    for name in spec.columns:
-        if name.lower() in TOLD_COLUMNS:
-            message = (
-                f"table {spec.name}: column {name} has the name of a column that changes() adds; "
-                "rename_column() gives it another one"
-            )
-            raise InvalidRequest(message)
 
 
 def _columns(spec: TableSpec, asked: tuple[str, ...] | None) -> tuple[str, ...]:
