@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from arcticlake.compact.plan import CompactionPlan
@@ -48,6 +49,7 @@ from arcticlake.verbs import compact as compacting
 from arcticlake.verbs import inspect as inspecting
 from arcticlake.verbs import overwrite as overwriting
 from arcticlake.verbs import read as reading
+from arcticlake.verbs import stream as streaming
 from arcticlake.verbs import write as writing
 from arcticlake.verbs.changes import ChangesRequest
 from arcticlake.verbs.compact import CompactionRequest, after_write
@@ -55,6 +57,7 @@ from arcticlake.verbs.opened import Opened
 from arcticlake.verbs.overwrite import OverwriteRequest
 from arcticlake.verbs.read import ReadRequest
 from arcticlake.verbs.sql import run_sql
+from arcticlake.verbs.stream import StreamRequest
 from arcticlake.verbs.write import UpsertRequest
 
 
@@ -160,6 +163,22 @@ class Table:
     def insert(self, df: object) -> Committed:
         """Write rows straight into base; a key that exists already is an error."""
         return after_write(self._opened, writing.insert(self._opened, df))
+
+    def stream_upsert(
+        self,
+        stream_df: object,
+        *,
+        checkpoint: str,
+        trigger: str | None = None,
+        order_by: str | None = None,
+        delete_when: str | None = None,
+        locate: bool = False,
+        query_name: str | None = None,
+    ) -> StreamingQuery:
+        """Upsert every micro-batch of a stream, each exactly once; return the running query."""
+        request = StreamRequest(checkpoint, trigger, query_name)
+        rows = UpsertRequest(order_by, delete_when, locate)
+        return streaming.stream_upsert(self._opened, stream_df, request, rows)
 
     def overwrite(
         self, df: object, *, where: str | None = None, change_version: int | None = None

@@ -27,6 +27,10 @@ READ = ["mode=", "version=", "timestamp=", "tag=", "columns=", "where=", "metada
 CHANGES = ["since", "until", "mode", "columns=", "where=", "difference="]
 TABLE = {
     "upsert": ["df", "order_by=", "delete_when=", "locate="],
+    "stream_upsert": [
+        *("stream_df", "checkpoint=", "trigger=", "order_by=", "delete_when=", "locate="),
+        "query_name=",
+    ],
     "delete": ["keys"],
     "insert": ["df"],
     "overwrite": ["df", "where=", "change_version="],

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -38,6 +38,7 @@ from arcticlake.ingest.route import Route, plan_route
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema, schema_from_spark, spark_json
+from arcticlake.tree.node import Node
 from arcticlake.tree.spark import hash_column
 
 SMALL_BYTES = 48 * 2**20
@@ -208,12 +209,17 @@ def collect_places(changes: DataFrame, spec: TableSpec) -> pa.Table:
 
 
 def write_frame(
-    frame: DataFrame, job: WriteJob, spec: TableSpec, *, sort: Sequence[str] = ()
+    frame: DataFrame,
+    job: WriteJob,
+    spec: TableSpec,
+    *,
+    sort: Sequence[str] = (),
+    weights: Mapping[Node, float] | None = None,
 ) -> Written:
     """Write a large frame by its own tasks; one writer owns each share of the tree."""
     if job.bucket is not None and spec.bucket_id is not None:
         cores = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "4")))
-        route = plan_route(job.forest, cores)
+        route = plan_route(job.forest, cores, weights)
         kind = spec.schema.find_type(spec.bucket_id)
         hashed = hash_column(F.col(f"`{job.bucket}`"), kind)
         frame = (

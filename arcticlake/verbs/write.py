@@ -38,6 +38,7 @@ from arcticlake.ingest.once import Once
 from arcticlake.ingest.parquet import TreeWriter, remove_files, write_in_threads
 from arcticlake.ingest.place import sort_rows
 from arcticlake.ingest.plan import base_job, change_job
+from arcticlake.ingest.route import weigh_units
 from arcticlake.ingest.spark_load import load_fits, load_frame
 from arcticlake.read.lookup import first_met
 from arcticlake.read.parquet import read_batches
@@ -289,11 +290,12 @@ def _write_large_changes(state: TableState, changes: DataFrame, *, ordered: bool
     spec, pair = state.pair.spec, state.pair
     assert pair.change is not None
     job = change_job(spec, pair.change.location(), pair.storage, state.forest, ordered=ordered)
+    weights = weigh_units(state.forest, state.files.all)
     if spec.key_decides_partition:
-        return ingest_spark.write_frame(changes, job, spec)
+        return ingest_spark.write_frame(changes, job, spec, weights=weights)
     kept = changes.persist()  # read twice: once to write, once for the keys
     try:
-        written = ingest_spark.write_frame(kept, job, spec)
+        written = ingest_spark.write_frame(kept, job, spec, weights=weights)
         if written.problem:
             return written
         return _joined(written, _write_moves(state, ingest_spark.collect_places(kept, spec)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arcticlake.ingest.route import assign, plan_route
+from arcticlake.ingest.route import assign, plan_route, weigh_units
 from arcticlake.tree.forest import Forest, plant
 from arcticlake.tree.node import Node, level
 from tests.scenario import Case, check_scenario, rewrite
@@ -91,6 +91,26 @@ def test_a_power_of_two_of_writers_gets_equal_shares() -> None:
     route = plan_route(Forest(8), 4)
 
     assert [route.writers.count(writer) for writer in range(4)] == [2, 2, 2, 2]
+
+
+def test_units_without_files_weigh_as_much_as_their_hashes() -> None:
+    assert weigh_units(Forest(4), []) == dict.fromkeys(level(4), 0.125)
+
+
+def test_a_unit_with_more_bytes_weighs_more() -> None:
+    """RTI-12: the weight of a part of the tree is what lies there already."""
+    files = [file_in(Node(3, 1)), file_in(Node(3, 1)), file_in(Node(7, 2)), file_in(Node(7, 6))]
+    weights = weigh_units(plant(files, 4), files)
+
+    assert weights[Node(3, 1)] == weights[Node(3, 2)] > weights[Node(3, 0)]
+    assert abs(sum(weights.values()) - 1) < 1e-9
+
+
+def test_a_file_above_several_units_counts_for_each_by_its_share() -> None:
+    files = [file_in(Node(1, 0)), file_in(Node(3, 0)), file_in(Node(3, 2))]
+    weights = weigh_units(plant(files, 4), files)
+
+    assert weights[Node(3, 0)] == weights[Node(3, 2)] > weights[Node(3, 1)]
 
 
 if __name__ == "__main__":
