@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -34,7 +35,7 @@ import pyarrow.parquet as pq
 from arcticlake.compact.cuts import cut_by_weight, cut_evenly, part_of
 from arcticlake.compact.job import PieceJob, Rewritten, Source, TaskJob
 from arcticlake.ingest.parquet import TreeWriter, remove_files
-from arcticlake.ingest.place import Placed, place_among, sort_rows
+from arcticlake.ingest.place import Placed, number_among, place_among, sort_rows
 from arcticlake.read.parquet import open_file, read_batches, run_resolve
 from arcticlake.read.project import find_field
 from arcticlake.resolve.bitmap import Mask
@@ -43,6 +44,8 @@ from arcticlake.table.change import SEQ
 
 SAMPLE_ROWS = 100_000
 """Values of the first key column that decide where files are cut."""
+BATCH_ROWS = 256 * 1024
+"""Rows that are read at a time: enough that rows of one file come in handy chunks."""
 SEGMENT_SHARE = 8
 """A segment takes this part of a task's memory: read, sorted and cut up it is there thrice, beside
 the buffers of open files and the keys of changes."""
@@ -122,15 +125,33 @@ def _dead_rows(job: ResolveJob) -> Mapping[str, Mask]:
 
 
 def _write_in_lanes(job: PieceJob, dead: Mapping[str, Mask], writer: TreeWriter) -> None:
+    """Send every live row to the file of its leaf and key range, with one copy of the row."""
     cuts = _plan_lanes(job)
+    lanes = len(cuts) + 1
     for source in job.sources:
-        for rows in _live_rows(job, source, dead.get(source.path)):
-            if len(cuts) == 0:
-                writer.write(rows)
+        for rows, alive in _batches(job, source, dead.get(source.path)):
+            slots = _slots(job, rows, cuts)
+            if slots is None:
+                kept = rows if alive is None else rows.filter(pa.array(alive))
+                writer.take(Placed(job.partition, job.outputs[0], kept))
                 continue
-            lanes = part_of(rows.column(job.write.key[0]), cuts)
-            for lane in np.unique(lanes).tolist():
-                writer.write(rows.filter(pa.array(lanes == lane)), lane)
+            if alive is not None:
+                slots[~alive] = -1
+            for slot in range(len(job.outputs) * lanes):
+                chosen = slots == slot
+                if chosen.any():
+                    node, lane = divmod(slot, lanes)
+                    part = rows.filter(pa.array(chosen))
+                    writer.take(Placed(job.partition, job.outputs[node], part), lane)
+
+
+def _slots(job: PieceJob, rows: pa.Table, cuts: pa.Array) -> npt.NDArray[np.int32] | None:
+    """Return the number of the file that each row goes to; None where there is one file."""
+    nodes = number_among(rows, job.outputs, job.write.bucket)
+    if len(cuts) == 0:
+        return nodes
+    lanes = part_of(rows.column(job.write.key[0]), cuts)
+    return lanes if nodes is None else nodes * np.int32(len(cuts) + 1) + lanes
 
 
 def _plan_lanes(job: PieceJob) -> pa.Array:
@@ -152,17 +173,29 @@ def _live_rows(
     job: PieceJob, source: Source, dead: Mask | None, groups: Sequence[int] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the live rows of a file, or of some row groups; the mask fits what is read."""
+    for rows, alive in _batches(job, source, dead, groups):
+        yield rows if alive is None else rows.filter(pa.array(alive))
+
+
+def _batches(
+    job: PieceJob, source: Source, dead: Mask | None, groups: Sequence[int] | None = None
+) -> Iterator[tuple[pa.Table, Mask | None]]:
+    """Yield the rows of a file with a mask of those that live; None where all do."""
     start = 0
     storage, schema = job.write.storage, job.write.schema
-    for read in read_batches(storage, source.path, schema, row_groups=groups):
-        batch = _stamped(read, source) if job.stamps else read
+    for read in read_batches(
+        storage, source.path, schema, batch_rows=BATCH_ROWS, row_groups=groups
+    ):
+        rows = pa.Table.from_batches([_stamped(read, source) if job.stamps else read])
+        alive = None
         if dead is not None:
-            alive = ~dead[start : start + batch.num_rows]
-            start += batch.num_rows
-            if not alive.all():
-                batch = batch.filter(pa.array(alive))
-        if batch.num_rows:
-            yield pa.Table.from_batches([batch])
+            alive = ~dead[start : start + rows.num_rows]
+            start += rows.num_rows
+            if not alive.any():
+                continue
+            alive = None if alive.all() else alive
+        if rows.num_rows:
+            yield rows, alive
 
 
 def _stamped(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:

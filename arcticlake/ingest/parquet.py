@@ -110,17 +110,21 @@ class TreeWriter:
 
     def _write_piece(self, rows: pa.Table, lane: int) -> None:
         for placed in self._place(rows):
-            self._keep_keys(placed)
-            leaf = self._leaves.get((placed.partition, placed.node, lane))
-            if leaf is None:
-                leaf = _LeafFile(placed.partition, placed.node, lane)
-                self._leaves[placed.partition, placed.node, lane] = leaf
-            leaf.tables.append(placed.rows)
-            size = placed.rows.nbytes
-            leaf.buffered += size
-            self._buffered += size
-            if leaf.buffered >= self._group_bytes:
-                self._flush(leaf)
+            self.take(placed, lane)
+
+    def take(self, placed: Placed, lane: int = 0) -> None:
+        """Take in rows whose place is known; nothing about them is checked."""
+        self._keep_keys(placed)
+        leaf = self._leaves.get((placed.partition, placed.node, lane))
+        if leaf is None:
+            leaf = _LeafFile(placed.partition, placed.node, lane)
+            self._leaves[placed.partition, placed.node, lane] = leaf
+        leaf.tables.append(placed.rows)
+        size = placed.rows.nbytes
+        leaf.buffered += size
+        self._buffered += size
+        if leaf.buffered >= self._group_bytes:
+            self._flush(leaf)
         while self._buffered > self.job.buffer_bytes_max:
             self._flush(max(self._leaves.values(), key=lambda leaf: leaf.buffered))
 

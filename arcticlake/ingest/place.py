@@ -52,17 +52,27 @@ def place_among(
     rows: pa.Table, partition: Partition, nodes: Sequence[Node], bucket: str | None
 ) -> Iterator[Placed]:
     """Yield rows of one partition by the node that holds them; the nodes hold all of them."""
-    if len(nodes) == 1 or bucket is None:
+    numbers = number_among(rows, nodes, bucket)
+    if numbers is None:
         yield Placed(partition, nodes[0], rows)
         return
+    for number, part in _by_number(rows, numbers):
+        yield Placed(partition, nodes[number], part)
+
+
+def number_among(
+    rows: pa.Table, nodes: Sequence[Node], bucket: str | None
+) -> npt.NDArray[np.int32] | None:
+    """Return the number of the node that holds each row; None where one node holds all."""
+    if len(nodes) == 1 or bucket is None:
+        return None
     mask = max(node.mask for node in nodes)
     table = np.full(mask + 1, -1, dtype=np.int32)
     for number, node in enumerate(nodes):
         table[node.index :: node.buckets] = number
-    numbers = table[key_hash(rows.column(bucket)) & np.int32(mask)]
+    numbers: npt.NDArray[np.int32] = table[key_hash(rows.column(bucket)) & np.int32(mask)]
     assert (numbers >= 0).all(), "a row lies outside the nodes that its files lie in"
-    for number, part in _by_number(rows, numbers):
-        yield Placed(partition, nodes[number], part)
+    return numbers
 
 
 def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
