@@ -61,7 +61,7 @@ class History:
     def text(self) -> str:
         return f"text {self.data.draw(st.integers(0, 2))}"
 
-    def keys(self, *, unique: bool = True) -> list[Key]:
+    def some_keys(self, *, unique: bool = True) -> list[Key]:
         some = st.tuples(st.integers(1, IDS), st.sampled_from(DAYS))
         return self.data.draw(st.lists(some, min_size=1, max_size=5, unique=unique))
 
@@ -93,7 +93,7 @@ def apply(state: Mapping[Key, str], changes: Sequence[Told]) -> State:
 
 
 def upsert(walk: History) -> None:
-    keys = walk.keys(unique=not walk.ordered)
+    keys = walk.some_keys(unique=not walk.ordered)
     texts = [walk.text() for _ in keys]
     places = walk.data.draw(st.permutations(range(len(keys))))
     deletes = walk.data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys)))
@@ -113,14 +113,14 @@ def upsert(walk: History) -> None:
 
 
 def delete(walk: History) -> None:
-    keys = walk.keys()
+    keys = walk.some_keys()
     done = walk.table.delete(frame(keys, [None] * len(keys)).drop_columns("text"))
     changes: list[Told] = [("delete", key, None) for key in keys]
     walk.versions.append(Version(done.version, changes, apply(walk.state, changes)))
 
 
 def insert(walk: History) -> None:
-    keys = [key for key in walk.keys() if key not in walk.state]
+    keys = [key for key in walk.some_keys() if key not in walk.state]
     if not keys:
         return
     texts = [walk.text() for _ in keys]
@@ -131,7 +131,7 @@ def insert(walk: History) -> None:
 
 def overwrite(walk: History) -> None:
     day = walk.data.draw(st.none() | st.sampled_from(DAYS))
-    keys = [key for key in walk.keys() if day in {None, key[1]}]
+    keys = [key for key in walk.some_keys() if day in {None, key[1]}]
     rows = dict(zip(keys, (walk.text() for _ in keys), strict=True))
     stands_for = walk.data.draw(
         st.none() | st.sampled_from([0, *(v.number for v in walk.versions)])
@@ -224,7 +224,9 @@ def check_net(walk: History, since: int, until: int) -> None:
     assert [(number, told[1]) for number, told in net] == sorted(
         (number, told[1]) for number, told in net
     )
-    states = {0: {}} | {version.number: version.state for version in walk.versions}
+    states: dict[int, State] = {0: {}} | {
+        version.number: version.state for version in walk.versions
+    }
     assert apply(states[since], [told for _, told in net]) == states[until]
     pruned = pulled(walk.table, since, until, "net", difference=True, where="text = 'text 1'")
     assert pruned == [row for row in net if row[1][2] == "text 1"]

@@ -16,21 +16,23 @@ BASE_IDS = 100
 """Base snapshot of sequence n has the id 100 + n, change snapshot n the id n."""
 
 
-def fact(sequence: int, kind: str, *, first_id: int = 0, **summary: str) -> SnapshotFact:
+def fact(
+    sequence: int, kind: str, summary: Mapping[str, str], *, first_id: int = 0
+) -> SnapshotFact:
     told = {COMMIT_ID: f"{first_id}-{sequence}", KIND: kind, **summary}
     return SnapshotFact(first_id + sequence, sequence, sequence * 1000, "append", 0, told)
 
 
 def change(sequence: int, kind: str = "upsert") -> SnapshotFact:
-    return fact(sequence, kind)
+    return fact(sequence, kind, {})
 
 
 def marker(sequence: int, base: int, kind: str = "insert", **summary: str) -> SnapshotFact:
-    return fact(sequence, kind, **{BASE_SNAPSHOT: str(BASE_IDS + base)}, **summary)
+    return fact(sequence, kind, {BASE_SNAPSHOT: str(BASE_IDS + base), **summary})
 
 
 def batch(sequence: int, kind: str = "insert", *, through: int = 0, **summary: str) -> SnapshotFact:
-    return fact(sequence, kind, first_id=BASE_IDS, **{THROUGH: str(through)}, **summary)
+    return fact(sequence, kind, {THROUGH: str(through), **summary}, first_id=BASE_IDS)
 
 
 def merge(
@@ -40,7 +42,7 @@ def merge(
     told = {CONTAINS: str(contains), THROUGH: str(through)}
     if ahead:
         told[AHEAD] = json.dumps([[[], 1, index, merged] for index, merged in ahead.items()])
-    return fact(sequence, "major", first_id=BASE_IDS, **told)
+    return fact(sequence, "major", told, first_id=BASE_IDS)
 
 
 def log(base: list[SnapshotFact], changes: list[SnapshotFact] | None) -> Log:

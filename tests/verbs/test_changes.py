@@ -306,10 +306,10 @@ def test_columns_follow_the_present_schema(table: Table) -> None:
     found = table.changes_to_arrow()
 
     assert found.column_names == ["order_id", "state", "qty", "note", *META]
-    assert found.to_pylist()[0] | {"_commit_timestamp": 0} == {
-        **{"order_id": 1, "state": "new", "qty": 5, "note": None},
-        **{"_change_type": "update_postimage", "_commit_version": 1, "_commit_timestamp": 0},
-    }
+    row = found.to_pylist()[0]
+    assert [row[name] for name in found.column_names[:-1]] == [
+        *(1, "new", 5, None, "update_postimage", 1)
+    ]
 
 
 def test_an_expired_range_is_an_error_and_never_empty(lake: Lake, table: Table) -> None:
