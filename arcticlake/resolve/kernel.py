@@ -15,7 +15,7 @@ Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -28,6 +28,8 @@ from arcticlake.table.change import ACTION, ORDER, SEQ
 
 NEWEST = 2**62
 """A sequence above every commit."""
+PILE_ROWS = 4 * 2**20
+"""Base rows that meet the changes at once."""
 
 _FILE, _ROW, _PLACE, _ALIVE = "__file", "__row", "__sequence", "__alive"
 
@@ -90,14 +92,48 @@ def resolve(
             mask[alive[_ROW].to_numpy()] = False
             dead[file.path] = mask
     parts: dict[str, list[Mask]] = defaultdict(list)
-    for base in bases:
-        if winners is None or winners.height == 0:
-            parts[base.path].append(np.zeros(base.keys.height, dtype=bool))
-        else:
-            parts[base.path].append(_meet(base, winners, changes, key, dead))
+    for pile in _in_piles(bases, winners):
+        for base, mask in zip(pile, _meet_pile(pile, winners, changes, key, dead), strict=True):
+            parts[base.path].append(mask)
     for path, masks in parts.items():
         dead[path] = masks[0] if len(masks) == 1 else np.concatenate(masks)
     return dead
+
+
+def _in_piles(
+    bases: Iterable[KeysOfBase], winners: pl.DataFrame | None
+) -> Iterator[list[KeysOfBase]]:
+    """Yield base files that can be met at once: many small ones cost no more than a large one."""
+    oldest = NEWEST if winners is None or winners.height == 0 else _oldest(winners)
+    pile: list[KeysOfBase] = []
+    rows = 0
+    for base in bases:
+        if base.sequence >= oldest:
+            yield [base]
+            continue
+        pile.append(base)
+        rows += base.keys.height
+        if rows >= PILE_ROWS:
+            yield pile
+            pile, rows = [], 0
+    if pile:
+        yield pile
+
+
+def _meet_pile(
+    pile: Sequence[KeysOfBase],
+    winners: pl.DataFrame | None,
+    changes: Sequence[KeysOfChange],
+    key: Sequence[str],
+    dead: dict[str, Mask],
+) -> list[Mask]:
+    if winners is None or winners.height == 0:
+        return [np.zeros(base.keys.height, dtype=bool) for base in pile]
+    if pile[0].sequence >= _oldest(winners):
+        return [_meet(base, winners, changes, key, dead) for base in pile]
+    shared = _shared(pl.concat([base.keys for base in pile]), winners, key)
+    ends = np.cumsum([base.keys.height for base in pile])
+    return np.split(shared, ends[:-1])
 
 
 def _out_of_reach(bases: Iterable[KeysOfBase], changes: Sequence[KeysOfChange]) -> dict[str, Mask]:
@@ -152,9 +188,7 @@ def _meet(
     key: Sequence[str],
     dead: dict[str, Mask],
 ) -> Mask:
-    """Let a base file meet the winners: the older side of every shared key is dead."""
-    if file.sequence < _oldest(winners):
-        return _shared(file.keys, winners, key)
+    """Let a base file of a batch meet the winners: the older side of every shared key is dead."""
     rows = file.keys.select(*key, pl.int_range(pl.len(), dtype=pl.Int64).alias("__base_row"))
     met = rows.join(winners, on=list(key), how="inner")
     newer_change = met.filter(pl.col(_PLACE) > file.sequence)
@@ -174,11 +208,17 @@ def _oldest(winners: pl.DataFrame) -> int:
 
 
 def _shared(keys: pl.DataFrame, winners: pl.DataFrame, key: Sequence[str]) -> Mask:
-    """Return which rows have a winner, where every winner is newer than the file."""
+    """Return which rows have a winner, where every winner is newer than the files.
+
+    Only winners in the range of the rows count, so that the set to look in stays small where base
+    files lie in the order of their keys.
+    """
+    ends = keys.select(low=pl.col(key[0]).min(), high=pl.col(key[0]).max())
+    near = winners.filter(winners[key[0]].is_between(ends["low"], ends["high"]))
     if len(key) == 1:  # the common case, a fifth faster than a join
-        return keys[key[0]].is_in(winners[key[0]].implode()).to_numpy().copy()
+        return keys[key[0]].is_in(near[key[0]].implode()).to_numpy().copy()
     rows = keys.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("__base_row"))
-    met = rows.join(winners.select(*key), on=list(key), how="semi")
+    met = rows.join(near.select(*key), on=list(key), how="semi")
     mask = np.zeros(keys.height, dtype=bool)
     mask[met["__base_row"].to_numpy()] = True
     return mask
