@@ -32,6 +32,7 @@ from arcticlake.inspect.tags import Tag
 from arcticlake.inspect.tree import TreeView
 from arcticlake.inspect.verdict import Verification
 from arcticlake.spark import adopt_session, make_session
+from arcticlake.stream.spark_source import register_source
 from arcticlake.table import iceberg_evolve as evolve
 from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import (
@@ -66,7 +67,7 @@ class Lake:
 
     def __init__(self, catalog: Catalog, spark: SparkSession | None = None) -> None:
         self.catalog = catalog
-        self._spark = None if spark is None else adopt_session(spark)
+        self._spark = None if spark is None else register_source(adopt_session(spark))
 
     @classmethod
     def open(
@@ -84,7 +85,8 @@ class Lake:
         """The session in use; made on first need."""
         if self._spark is None:
             active = SparkSession.getActiveSession()
-            self._spark = make_session() if active is None else adopt_session(active)
+            session = make_session() if active is None else adopt_session(active)
+            self._spark = register_source(session)
         return self._spark
 
     def create_table(

@@ -19,6 +19,7 @@ from arcticlake import Lake, Table
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed
 from arcticlake.stream import spark_size
+from arcticlake.stream.spark_source import ArcticSource
 from arcticlake.verbs import stream as streaming
 from tests.verbs.shop import statuses
 
@@ -232,3 +233,45 @@ def test_what_cannot_work_is_refused_before_the_query_starts(
 
     assert not Path(cp).exists()
     assert spark.streams.active == []
+
+
+def run_format(lake: Lake, frame: DataFrame, checkpoint: Path, **options: str) -> None:
+    """The same through the thin door."""
+    writer = frame.writeStream.format(ArcticSource.name()).options(**options)
+    writer = writer.option("warehouse", lake.catalog.properties["warehouse"])
+    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    writer.start("shop.orders").awaitTermination()
+
+
+def test_the_format_takes_every_batch_once_too(
+    lake: Lake, table: Table, inbox: Inbox, tmp_path: Path
+) -> None:
+    """RTI-09: tasks write, one committer commits, a repeated batch is recognised."""
+    inbox.put([(1, "b", 1, "U", 12), (1, "a", 1, "U", 11), (2, "x", 1, "U", 13)], LOG)
+    rules = {"order_by": "lsn", "delete_when": "op = 'D'"}
+    stream = inbox.stream(lake.spark, LOG)
+    run_format(lake, stream, tmp_path / "cp", **rules)
+    inbox.put([(2, "x", 1, "D", 14)], LOG)
+    run_format(lake, stream, tmp_path / "cp", **rules)
+    # Spark forgets that the last batch was committed, as after a crash of the driver.
+    for commit in (tmp_path / "cp" / "commits").glob("*1*"):
+        commit.unlink()
+    run_format(lake, stream, tmp_path / "cp", **rules)
+
+    assert (tmp_path / "cp" / "commits" / "1").exists(), "the batch was run again"
+    assert statuses(table) == {1: "b"}
+    assert len(table.history()) == 2
+    assert table.verify().ok
+
+
+def test_the_format_refuses_a_key_that_two_tasks_bring(
+    lake: Lake, table: Table, inbox: Inbox, tmp_path: Path
+) -> None:
+    inbox.put([(1, "a", 1), (2, "a", 1), (1, "b", 2), (2, "b", 2)])
+    apart = inbox.stream(lake.spark).repartition(2, "qty")
+
+    with pytest.raises(StreamingQueryException, match="comes twice in the rows"):
+        run_format(lake, apart, tmp_path / "cp")
+
+    assert table.history() == []
+    assert table.files() == []
