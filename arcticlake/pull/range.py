@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from arcticlake.commit.history import Log, Version, versions
+from arcticlake.commit.history import Log, SnapshotFact, Version, versions
 from arcticlake.commit.replacement import newest_version
 from arcticlake.errors import InvalidRequest, NotFound
 
@@ -130,23 +130,23 @@ def _version_at(log: Log, known: Sequence[Version], moment: Moment, name: str) -
 
 def oldest_since(log: Log) -> int:
     """Return the oldest version after which every commit is still there."""
-    line = log.base if log.change is None else log.change
-    gone = [v.version for v in versions(log) if not has_batch(log, v)]
-    return max([line[0].sequence - 1 if line else 0, *gone])
+    return max([_line(log)[0].sequence - 1 if _line(log) else 0, *lost_batches(log)])
 
 
-def has_batch(log: Log, version: Version) -> bool:
-    """Whether the base snapshot that a version names is still there; most name none."""
-    named = version.base_snapshot_id
-    return named is None or any(fact.snapshot_id == named for fact in log.base)
+def lost_batches(log: Log) -> list[int]:
+    """Return the versions that name a base snapshot which has expired."""
+    there = {None, *(fact.snapshot_id for fact in log.base)}
+    return [v.version for v in versions(log) if v.base_snapshot_id not in there]
+
+
+def _line(log: Log) -> Sequence[SnapshotFact]:
+    return log.base if log.change is None else log.change
 
 
 def _check_kept(log: Log, asked: Range) -> None:
-    line = log.base if log.change is None else log.change
+    line = _line(log)
     expired = bool(line) and line[0].sequence > asked.since + 1
-    for version in versions(log):
-        expired = expired or (asked.holds(version.version) and not has_batch(log, version))
-    if expired:
+    if expired or any(map(asked.holds, lost_batches(log))):
         raise expired_range(log, asked, oldest_since(log))
 
 

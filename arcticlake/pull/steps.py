@@ -38,7 +38,7 @@ from arcticlake.commit.history import (
 )
 from arcticlake.commit.replacement import decode_replacement
 from arcticlake.errors import NotFound
-from arcticlake.pull.range import PullMode, Range, expired_range, has_batch
+from arcticlake.pull.range import PullMode, Range, expired_range, lost_batches
 from arcticlake.read.plan import ReadMode
 from arcticlake.table.watermark import Watermark, decode_watermark
 from arcticlake.tree.files import FileEntry, Role
@@ -271,12 +271,11 @@ def _merged_between(
 
 def _oldest_base(log: Log, known: Sequence[Version], asked: Range) -> int:
     """Return the oldest version from which rows of base can be told."""
+    oldest = max([asked.since, *lost_batches(log)])
+    newest = _state_at(log, known, asked.until)
     for version in known:
-        if version.version <= asked.since or not has_batch(log, version):
-            continue
-        view = _state_at(log, known, version.version)
-        newest = _state_at(log, known, known[-1].version)
-        if view is None or newest is None:
+        view = _state_at(log, known, version.version) if version.version >= oldest else None
+        if view is None or newest is None or version.version > asked.until:
             continue
         window = Window(0, view.watermark, newest.watermark)
         if _merged_between(log, known, [window]) is not None:

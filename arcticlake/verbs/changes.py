@@ -228,9 +228,8 @@ def changes(table: Opened, request: ChangesRequest) -> DataFrame:
     plan = pull.plan
     small = plan.bytes <= IN_PROCESS_BYTES_MAX
     if small or plan.differences:
-        rows = _rows(pull, None, _resolved(pull)).select(
-            [*pull.scanned.column_names, *TOLD_COLUMNS]
-        )
+        names = [field.name for field in pull.judged.fields]
+        rows = _rows(pull, None, _resolved(pull)).select(names)
         frame = spark.createDataFrame(rows, told_struct(pull.scanned))
         return _judged(frame, pull, request.where, zone).select(*map(_quoted, pull.answer))
     dead: dict[str, Mask]

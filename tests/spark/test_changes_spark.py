@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,6 +88,41 @@ def test_a_frame_has_the_rows_of_arrow_in_their_order(
         if not modulo:
             assert found.columns == expected.column_names
         assert [tuple(map(plain, row)) for row in found.collect()] == wanted, request
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_values_of_every_kind_reach_the_frame(
+    lake: Lake, small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = (
+        "id bigint, a array<int>, m map<string,bigint>, s struct<x: int, y: string>, "
+        "d decimal(10,2), t timestamp, n timestamp_ntz, b binary, f float, day date, ok boolean"
+    )
+    table = lake.create_table("a.kinds", kinds, primary_key="id")
+    moment = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    row = {
+        "id": 1,
+        "a": [1, None],
+        "m": {"k": 2},
+        "s": {"x": 1, "y": None},
+        "d": Decimal("1.50"),
+        "t": moment,
+        "n": moment.replace(tzinfo=None),
+        "b": b"x",
+        "f": 1.5,
+        "day": moment.date(),
+        "ok": True,
+    }
+    target = table.to_arrow().schema
+    table.upsert(pa.Table.from_pylist([row, {"id": 2}], schema=target))
+    if not small:
+        monkeypatch.setattr(pulling, "IN_PROCESS_BYTES_MAX", -1)
+
+    found = table.changes().drop("_commit_timestamp").toArrow().to_pylist()
+
+    expected = table.changes_to_arrow().drop_columns("_commit_timestamp").to_pylist()
+    assert found == expected
+    assert found[0]["d"] == row["d"]
 
 
 def test_large_groups_are_resolved_by_tasks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
