@@ -97,6 +97,23 @@ def parse_scan(text: str) -> str:
     return choice
 
 
+def parse_new_column(text: str) -> str:
+    """Return what happens to a column that only the source has."""
+    choice = text.strip().lower()
+    if choice not in {"fail", "add", "ignore"}:
+        message = "fail, add or ignore"
+        raise ValueError(message)
+    return choice
+
+
+def parse_count(text: str) -> int:
+    """Return a whole number from 0."""
+    if not (text.strip().isascii() and text.strip().isdigit()):
+        message = "a whole number from 0, such as 100"
+        raise ValueError(message)
+    return int(text)
+
+
 def _option(
     name: str, *, default: object, written: str, parse: Callable[[str], object], sentence: str
 ) -> object:
@@ -172,6 +189,22 @@ class Options:
         written="auto",
         parse=parse_scan,
         sentence="Who reads Parquet for `read()`: jvm, tasks (Python workers), or auto.",
+    )
+    on_new_column: str = _option(  # type: ignore[assignment]
+        "on-new-column",
+        default="fail",
+        written="fail",
+        parse=parse_new_column,
+        sentence="What `apply_changes` does with a column that the table does not have: fail, add "
+        "(to the table), or ignore.",
+    )
+    rejects_max: int = _option(  # type: ignore[assignment]
+        "rejects-max",
+        default=100,
+        written="100",
+        parse=parse_count,
+        sentence="How many messages of one batch may go to the table of rejects before "
+        "`apply_changes` stops instead.",
     )
 
     @property

@@ -1,0 +1,140 @@
+"""Change rows of one batch, put right together: swaps, truncates, deletes without a partition.
+
+**Swaps.** A source with deferred constraints may exchange two keys in one transaction, and a key is
+then held twice for a moment:
+
+    a → b     -D a      +U b (was a)
+    b → a     -D b      +U a (was b)        this -D b means the old b, not the row that just came
+
+Each split delete carries the image of the row it means. Where the row that stands there by then,
+put there earlier in the same batch, is another one, the row it means was replaced already: the
+delete is dropped. Images are compared where both have a value, since sources leave columns out.
+
+**Truncates** empty the table at their place: rows before the last one are dropped.
+
+**Deletes without a partition** take the one of the row before them in the batch.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from arcticlake.stream.cdc_plan import PLACED, REJECT, SPLIT, TRUNCATE
+from arcticlake.table.change import ACTION, HIDDEN_COLUMNS, ORDER
+from arcticlake.tree.hash import PlaceTerm, partition_values
+
+_ROW, _PLACE, _LAST = "__row", "__place_", "__last_"
+
+
+def after_truncate(rows: pa.Table) -> tuple[pa.Table, bool]:
+    """Return the rows behind the last truncate, and whether there is one."""
+    marks = rows.filter(pc.equal(rows.column(ACTION), TRUNCATE))
+    if marks.num_rows == 0:
+        return rows, False
+    last = pc.max(marks.column(ORDER))
+    return rows.filter(pc.greater(rows.column(ORDER), last)), True
+
+
+def understood(rows: pa.Table) -> pa.Table:
+    """Return the rows that are no rejects."""
+    return rows.filter(pc.not_equal(rows.column(ACTION), REJECT))
+
+
+def drop_replaced(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pa.Table:
+    """Drop split deletes whose row another row of the batch has replaced already."""
+    gone = replaced_orders(rows, key, terms)
+    if not gone:
+        return rows
+    mine = pc.and_(rows.column(SPLIT), pc.is_in(rows.column(ORDER), pa.array(gone, pa.int64())))
+    return rows.filter(pc.invert(mine))
+
+
+def replaced_orders(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> list[int]:
+    """Return the orders of split deletes that would hit a row which they do not mean.
+
+    Rows meet where key and partition are equal: only there does one hide the other.
+    """
+    if not pc.any(rows.column(SPLIT)).as_py():
+        return []
+    images = _comparable(rows, key)
+    frame = _frame(rows.select([*key, *images, ACTION, ORDER, SPLIT])).with_columns(
+        [pl.Series(_PLACE + t.name, partition_values(rows, t)) for t in terms]
+    )
+    where = [*key, *(_PLACE + term.name for term in terms)]
+    wanted = frame.filter(SPLIT).select(where).unique()
+    met = frame.join(wanted, on=where, how="semi", nulls_equal=True).sort(*where, ORDER)
+    last = {_LAST + name: pl.col(name).shift(1).over(where) for name in (*images, ACTION)}
+    differ = [pl.col(name) != pl.col(_LAST + name) for name in images]
+    other = pl.any_horizontal(*differ, pl.lit(value=False)).fill_null(value=False)
+    stale = met.with_columns(**last).filter(
+        pl.col(SPLIT), pl.col(_LAST + ACTION).str.starts_with("+"), other
+    )
+    return stale[ORDER].to_list()
+
+
+def _comparable(rows: pa.Table, key: Sequence[str]) -> list[str]:
+    """Return the business columns whose values can be told apart."""
+    return [
+        column.name
+        for column in rows.schema
+        if column.name not in {*key, *HIDDEN_COLUMNS}
+        and not column.name.startswith("__arctic_")
+        and not pa.types.is_nested(column.type)
+    ]
+
+
+def unplaced_keys(rows: pa.Table, key: Sequence[str]) -> pl.DataFrame:
+    """Return the keys of deletes whose partition no earlier row of the batch tells."""
+    frame = _frame(rows.select([*key, ACTION, ORDER, PLACED])).sort(*key, ORDER)
+    first = frame.unique(list(key), keep="first", maintain_order=True)
+    return first.filter(~pl.col(PLACED), pl.col(ACTION).str.starts_with("-")).select(key)
+
+
+def fill_places(
+    rows: pa.Table, key: Sequence[str], sources: Sequence[str], found: pl.DataFrame
+) -> pa.Table:
+    """Give deletes without a partition the one that their row has; without a row they go.
+
+    `found` has key and partition columns of rows in the table.
+    """
+    frame = _frame(rows.select([*key, *sources, ACTION, ORDER, PLACED]))
+    lost = ~pl.col(PLACED) & pl.col(ACTION).str.starts_with("-")
+    known = frame.with_row_index(_ROW).with_columns(lost.alias("lost"))
+    known = known.join(
+        found.select(*key, *(pl.col(n).alias(f"table_{n}") for n in sources), there=True),
+        on=list(key),
+        how="left",
+    ).sort(*key, ORDER)
+    before = [
+        pl.when("lost")
+        .then(None)
+        .otherwise(pl.struct(*sources))
+        .forward_fill()
+        .over(key)
+        .alias("before")
+    ]
+    table = pl.when("there").then(pl.struct(*(pl.col(f"table_{n}").alias(n) for n in sources)))
+    known = known.with_columns(before).with_columns(
+        pl.when(pl.col("lost")).then(pl.coalesce("before", table)).alias("place")
+    )
+    known = known.sort(_ROW)
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    for name in sources:
+        filled = known.select(
+            pl.when("lost").then(pl.col("place").struct.field(name)).otherwise(name)
+        ).to_series()
+        columns[name] = pa.chunked_array([filled.to_arrow()]).cast(rows.schema.field(name).type)
+    keep = known.select(~pl.col("lost") | pl.col("place").is_not_null()).to_series()
+    return pa.table(columns, schema=rows.schema).filter(pa.chunked_array([keep.to_arrow()]))
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
