@@ -32,6 +32,7 @@ from arcticlake.inspect.tags import Tag
 from arcticlake.inspect.tree import TreeView
 from arcticlake.inspect.verdict import Verification
 from arcticlake.spark import adopt_session, make_session
+from arcticlake.stream.cdc_format import ChangeRequest
 from arcticlake.stream.spark_source import register_source
 from arcticlake.table import iceberg_evolve as evolve
 from arcticlake.table.ddl import schema_from_ddl
@@ -45,6 +46,7 @@ from arcticlake.table.iceberg import (
 )
 from arcticlake.table.spec import plan_table
 from arcticlake.table.types import schema_from_spark
+from arcticlake.verbs import cdc as changing
 from arcticlake.verbs import changes as pulling
 from arcticlake.verbs import compact as compacting
 from arcticlake.verbs import inspect as inspecting
@@ -157,6 +159,23 @@ class Table:
         request = UpsertRequest(order_by, delete_when, locate)
         return after_write(self._opened, writing.upsert(self._opened, df, request))
 
+    def apply_changes(
+        self,
+        df: object,
+        *,
+        format: str,  # noqa: A002 - the word that Spark's users know
+        order_by: str | None = None,
+        action: str | None = None,
+        time_unit: str | None = None,
+        locate: bool = False,
+    ) -> Committed:
+        """Apply change messages of a database (Debezium, Canal, Maxwell, or rows with an action).
+
+        All of them are one commit. What is not understood goes to the table `<name>__rejects`.
+        """
+        request = ChangeRequest(format, order_by, action, time_unit, locate)
+        return after_write(self._opened, changing.apply_changes(self._opened, df, request))
+
     def delete(self, keys: object) -> Committed:
         """Delete rows by a frame of keys, or by a SQL condition."""
         write = writing.delete_where if isinstance(keys, str) else writing.delete
@@ -181,6 +200,24 @@ class Table:
         request = StreamRequest(checkpoint, trigger, query_name)
         rows = UpsertRequest(order_by, delete_when, locate)
         return streaming.stream_upsert(self._opened, stream_df, request, rows)
+
+    def stream_changes(
+        self,
+        stream_df: object,
+        *,
+        format: str,  # noqa: A002 - the word that Spark's users know
+        checkpoint: str,
+        trigger: str | None = None,
+        order_by: str | None = None,
+        action: str | None = None,
+        time_unit: str | None = None,
+        locate: bool = False,
+        query_name: str | None = None,
+    ) -> StreamingQuery:
+        """Apply every micro-batch of change messages, each exactly once; return the query."""
+        request = StreamRequest(checkpoint, trigger, query_name)
+        changes = ChangeRequest(format, order_by, action, time_unit, locate)
+        return changing.stream_changes(self._opened, stream_df, request, changes)
 
     def overwrite(
         self, df: object, *, where: str | None = None, change_version: int | None = None

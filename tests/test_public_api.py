@@ -31,6 +31,11 @@ TABLE = {
         *("stream_df", "checkpoint=", "trigger=", "order_by=", "delete_when=", "locate="),
         "query_name=",
     ],
+    "apply_changes": ["df", "format=", "order_by=", "action=", "time_unit=", "locate="],
+    "stream_changes": [
+        *("stream_df", "format=", "checkpoint=", "trigger=", "order_by=", "action="),
+        *("time_unit=", "locate=", "query_name="),
+    ],
     "delete": ["keys"],
     "insert": ["df"],
     "overwrite": ["df", "where=", "change_version="],
