@@ -174,7 +174,7 @@ def message_columns(known: Format, *, ordered: bool, cell: str = "string") -> li
     lists = [["raw", "given", f"from_json(raw, {schema}) AS m"]]
     if known.many is not None:
         lists.append(["raw", "given", "m", f"posexplode_outer({known.many}) AS (nth, line)"])
-        place = f"{SUB_ORDER}L * ({position}) + coalesce(nth, 0)"
+        place = f"try_add(try_multiply({SUB_ORDER}L, {position}), coalesce(nth, 0))"
     last = [
         "raw",
         f"{broken} AS broken",

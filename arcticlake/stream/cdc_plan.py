@@ -9,6 +9,8 @@ and 2p + 1: whatever takes a row away stands before what puts one there.
     update 7 → 9 at position 100      -D key 7  _order 200
                                       +U key 9  _order 201
 
+A position that is too large for that has no order, and the verb refuses the batch.
+
 What a row cannot be made of is told as a reason, and such a row carries its message instead of
 values. A truncate is a row too (`TRUNCATE`); the verb gives it its meaning, since only a look at
 the table can.
@@ -270,7 +272,7 @@ def change_columns(spec: TableSpec, request: ChangeRequest) -> list[list[str]]:
         spec,
         "CASE WHEN reason IS NOT NULL THEN NULL WHEN op = 'd' OR moved THEN '-D' "
         "WHEN op = 'b' THEN '-U' END",
-        order="2L * place",
+        order="try_multiply(2L, place)",
         placed=known,
         split="moved",
         value="w",
@@ -279,7 +281,7 @@ def change_columns(spec: TableSpec, request: ChangeRequest) -> list[list[str]]:
         spec,
         f"CASE WHEN reason IS NOT NULL THEN '{REJECT}' WHEN op = 't' THEN '{TRUNCATE}' "
         "WHEN op = 'c' THEN '+I' WHEN op = 'u' THEN '+U' END",
-        order="2L * place + 1L",
+        order="try_add(try_multiply(2L, place), 1L)",
         placed=f"(op = 'c' OR {known})",
         split="false",
         value="v",

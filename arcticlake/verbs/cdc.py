@@ -19,7 +19,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,19 +55,18 @@ from arcticlake.stream.spark_cdc import (
 )
 from arcticlake.stream.spark_size import BatchSize
 from arcticlake.table.change import ACTION, ORDER, TS, Action
-from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.hidden import change_schema
-from arcticlake.table.iceberg import create_pair, is_ours
 from arcticlake.table.iceberg_evolve import add_column
-from arcticlake.table.spec import TableSpec, plan_table
+from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.locate import LOCATED_ORDER, move_deletes
 from arcticlake.verbs.opened import Opened, lookup_in
+from arcticlake.verbs.rejects import keep_rejects
 from arcticlake.verbs.stream import StreamRequest, start, streaming_frame
-from arcticlake.verbs.write import BATCH, LOOK_UPS_MAX, Batch, insert, refuse
+from arcticlake.verbs.write import BATCH, LOOK_UPS_MAX, Batch, refuse
 
-REJECTS_SUFFIX = "__rejects"
-REJECTS_COLUMNS = "raw string, reason string, position bigint, rejected_at timestamp, batch string"
+SHOWN_MAX = 10
+"""Rejects that are fetched for an error, however small the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ def _check(spec: TableSpec, request: ChangeRequest, survey: Survey) -> None:
     """Refuse a batch whose order or places nobody knows."""
     if survey.homeless:
         reason = (
-            f"have NULL in order_by {request.order_by}"
+            f"have NULL in order_by {request.order_by}, or a number too large to order by"
             if request.order_by
             else "do not say their position in the log of the source"
         )
@@ -218,38 +216,14 @@ def _write_rejects(table: Opened, spec: TableSpec, parsed: _Parsed, batch: Batch
     count, limit = parsed.survey.rejects, spec.options.rejects_max
     if count == 0:
         return
-    rejects = parsed.rejects(max(limit, 10))
+    rejects = parsed.rejects(max(limit, SHOWN_MAX))
     if count > limit:
         message = (
             f"table {spec.name}: {count} messages were not understood, and rejects-max is {limit}; "
             f"nothing was written. {show_rejects(rejects)}"
         )
         raise InvalidRequest(message)
-    name = spec.name + REJECTS_SUFFIX
-    if not is_ours(table.catalog, name):
-        _create_rejects(table, name)
-    moment = pa.scalar(time.time_ns() // 1000, pa.timestamp("us", "UTC"))
-    label = uuid4().hex if batch.once is None else f"{batch.once.query}:{batch.once.batch}"
-    rows = rejects.append_column("rejected_at", pa.repeat(moment, rejects.num_rows))
-    rows = rows.append_column("batch", pa.repeat(label, rejects.num_rows))
-    insert(Opened(table.catalog, name, table.session), rows, replace(BATCH, once=batch.once))
-
-
-def _create_rejects(table: Opened, name: str) -> None:
-    plan = plan_table(
-        name,
-        schema_from_ddl(REJECTS_COLUMNS),
-        primary_key=(),
-        partition_by=(),
-        sort_by=(),
-        bucket_by=None,
-        options={},
-    )
-    try:
-        create_pair(table.catalog, plan, {})
-    except InvalidRequest:
-        if not is_ours(table.catalog, name):  # otherwise somebody else was faster
-            raise
+    keep_rejects(table, rejects, batch.once)
 
 
 def _until_settled(table: Opened, write: Callable[[], Committed | None]) -> Committed:

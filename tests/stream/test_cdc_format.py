@@ -45,7 +45,7 @@ def test_order_by_goes_before_the_position_of_the_source() -> None:
 def test_rows_of_one_canal_message_keep_their_places() -> None:
     last = message_columns(format_named(CANAL), ordered=True)[-1]
 
-    assert f"{SUB_ORDER}L * (given) + coalesce(nth, 0) AS place" in last
+    assert f"try_add(try_multiply({SUB_ORDER}L, given), coalesce(nth, 0)) AS place" in last
 
 
 def test_an_action_column_may_have_any_name() -> None:

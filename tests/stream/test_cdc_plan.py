@@ -47,8 +47,8 @@ def test_what_takes_a_row_away_stands_before_what_puts_one_there() -> None:
     """KUP-04: one position has two places."""
     rows = change_columns(spec_of(), REQUEST)[0][-1]
 
-    assert "'o', 2L * place," in rows
-    assert "'o', 2L * place + 1L," in rows
+    assert "'o', try_multiply(2L, place)," in rows
+    assert "'o', try_add(try_multiply(2L, place), 1L)," in rows
 
 
 def test_change_rows_end_with_hidden_columns_and_notes() -> None:
