@@ -1,0 +1,150 @@
+"""Parsed changes on their way into a table, without Spark: places, truncates, repeated batches."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from arcticlake import Lake, Table
+from arcticlake.errors import InvalidRequest
+from arcticlake.ingest.iceberg import Committed
+from arcticlake.ingest.once import Once
+from arcticlake.stream.cdc_format import ChangeRequest
+from arcticlake.stream.cdc_plan import NOTES, PLACED, SPLIT, TRUNCATE
+from arcticlake.stream.cdc_survey import survey_rows
+from arcticlake.table.change import ACTION, ORDER, TS
+from arcticlake.table.hidden import change_schema
+from arcticlake.table.types import arrow_schema
+from arcticlake.verbs import cdc
+from arcticlake.verbs.write import BATCH, Batch
+
+REQUEST = ChangeRequest("debezium-json")
+
+
+def change(action: str, order: int, *row: object, **notes: object) -> dict[str, object]:
+    values = dict(zip(("id", "day", "v"), row, strict=False))
+    return {ACTION: action, ORDER: order, TS: 0, PLACED: True, SPLIT: False, **values, **notes}
+
+
+def parsed(table: Table, *rows: dict[str, object]) -> cdc._Parsed:
+    spec = table._opened.pair().spec
+    columns = arrow_schema(change_schema(spec.schema, spec.key_ids))
+    optional = [column.with_nullable(True) for column in (*columns, *NOTES)]
+    batch = pa.Table.from_pylist(list(rows), pa.schema(optional))
+    return cdc._Parsed(survey_rows(batch), batch, None)
+
+
+def apply(
+    table: Table,
+    *rows: dict[str, object],
+    request: ChangeRequest = REQUEST,
+    batch: Batch = BATCH,
+) -> Committed | None:
+    return cdc._apply(table._opened, parsed(table, *rows), request, batch)
+
+
+def make(lake: Lake, *partition_by: str) -> Table:
+    return lake.create_table(
+        "db.t", "id bigint, day string, v string", primary_key="id", partition_by=partition_by
+    )
+
+
+def found(table: Table) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_arrow().to_pylist())
+
+
+def test_both_halves_of_a_move_are_in_one_commit(lake: Lake) -> None:
+    """KUP-01, KUP-03: the key changes, then the partition."""
+    table = make(lake, "day")
+    apply(table, change("+I", 1, 1, "a", "x"))
+
+    apply(
+        table,
+        change("-D", 2, 1, "a", "x", **{SPLIT: True}),
+        change("+U", 3, 2, "a", "x"),
+        change("-D", 4, 2, "a", "x", **{SPLIT: True}),
+        change("+U", 5, 2, "b", "x"),
+    )
+
+    assert found(table) == [(2, "b", "x")]
+    assert len(table.history()) == 2
+    assert table.verify().ok
+
+
+def test_keys_that_swap_in_one_batch_are_both_alive(lake: Lake) -> None:
+    """KUP-02: the second delete means the row that was there before, not the one that came."""
+    table = make(lake)
+    apply(table, change("+I", 1, 1, "a", "one"), change("+I", 3, 2, "a", "two"))
+
+    apply(
+        table,
+        change("-D", 4, 1, "a", "one", **{SPLIT: True}),
+        change("+U", 5, 2, "a", "one"),
+        change("-D", 6, 2, "a", "two", **{SPLIT: True}),
+        change("+U", 7, 1, "a", "two"),
+    )
+
+    assert found(table) == [(1, "a", "two"), (2, "a", "one")]
+
+
+@pytest.mark.parametrize("partition_by", [(), ("day",)])
+def test_a_truncate_empties_the_table_at_its_place(
+    lake: Lake, partition_by: tuple[str, ...]
+) -> None:
+    table = make(lake, *partition_by)
+    apply(table, *(change("+I", n, n, "abc"[n % 3], "old") for n in range(1, 9)))
+    table.compact("major")
+
+    apply(
+        table,
+        change("+I", 11, 20, "a", "before"),
+        change(TRUNCATE, 13),
+        change("+I", 15, 3, "b", "after"),
+    )
+
+    assert found(table) == [(3, "b", "after")]
+    assert [entry.kind for entry in table.history() if entry.version] == ["upsert", "upsert"]
+    assert table.verify().ok
+
+
+def test_lost_places_are_looked_up_in_the_batch_and_in_the_table(lake: Lake) -> None:
+    """KUP-03: a delete by key, an update to another partition, a delete of nothing."""
+    table = make(lake, "day")
+    apply(table, *(change("+I", n, n, "a", "old") for n in (1, 2, 3)))
+    lost = {PLACED: False}
+
+    apply(
+        table,
+        change("+U", 11, 1, "b", "moved", **lost),
+        change("-D", 12, 2, **lost),
+        change("+U", 15, 3, "c", "moved", **lost),
+        change("-D", 16, 3, **lost),
+        change("-D", 18, 9, **lost),
+        request=ChangeRequest("debezium-json", locate=True),
+    )
+
+    assert found(table) == [(1, "b", "moved")]
+    assert table.verify().ok
+    assert not any("None" in str(file["partition"]) for file in table.files())
+
+
+def test_a_batch_that_comes_again_changes_nothing(lake: Lake) -> None:
+    table = make(lake)
+    batch = Batch(Once("query", 7))
+    rows = (change("+I", 1, 1, "a", "x"), change("+I", 3, 2, "a", "y"))
+
+    first = apply(table, *rows, batch=batch)
+    files = len(table.files())
+    again = apply(table, *rows, batch=batch)
+
+    assert first is not None and again is not None
+    assert (again.version, again.files) == (first.version, 0)
+    assert len(table.files()) == files
+
+
+def test_two_changes_of_a_key_at_one_position_are_refused(lake: Lake) -> None:
+    table = make(lake)
+
+    with pytest.raises(InvalidRequest, match="their order is equal"):
+        apply(table, change("+I", 1, 1, "a", "x"), change("+U", 1, 1, "a", "y"))
+    assert table.history() == []
