@@ -197,7 +197,8 @@ def test_rejects_are_written_once_and_stop_a_batch_at_their_limit(lake: Lake) ->
         cdc.apply_changes(table._opened, messages(lake, good, "junk"), request, once)
         cdc.apply_changes(table._opened, messages(lake, "junk"), request, Batch(Once("other", 0)))
 
-    assert [row["batch"] for row in rejects(lake, table)] == ["query:3", "other:0"]
+    assert {row["batch"] for row in rejects(lake, table)} == {"query:3", "other:0"}
+    assert len(rejects(lake, table)) == 2
     assert len(table.history()) == 1 and set(found(table)) == {1}
 
 
