@@ -33,6 +33,7 @@ from arcticlake.inspect.tree import TreeView
 from arcticlake.inspect.verdict import Verification
 from arcticlake.spark import adopt_session, make_session
 from arcticlake.stream.cdc_format import ChangeRequest
+from arcticlake.stream.consumers import Consumer
 from arcticlake.stream.spark_source import register_source
 from arcticlake.table import iceberg_evolve as evolve
 from arcticlake.table.ddl import schema_from_ddl
@@ -49,6 +50,7 @@ from arcticlake.table.types import schema_from_spark
 from arcticlake.verbs import cdc as changing
 from arcticlake.verbs import changes as pulling
 from arcticlake.verbs import compact as compacting
+from arcticlake.verbs import consumers as consuming
 from arcticlake.verbs import inspect as inspecting
 from arcticlake.verbs import overwrite as overwriting
 from arcticlake.verbs import read as reading
@@ -342,6 +344,14 @@ class Table:
     def drop_tag(self, name: str) -> None:
         """Take a tag away; its version may expire from then on."""
         inspecting.drop_tag(self._opened, name)
+
+    def consumers(self) -> list[Consumer]:
+        """Return the streams that read the table under a name, and how far they are."""
+        return consuming.consumers(self._opened)
+
+    def drop_consumer(self, name: str) -> None:
+        """Forget a consumer; what it had not read may expire from then on."""
+        consuming.drop_consumer(self._opened, name)
 
     def add_column(self, name: str, kind: str) -> None:
         """Add a column that may be NULL; rows written before read as NULL."""

@@ -53,6 +53,8 @@ TABLE = {
     "create_tag": ["name", "version"],
     "tags": [],
     "drop_tag": ["name"],
+    "consumers": [],
+    "drop_consumer": ["name"],
     "add_column": ["name", "kind"],
     "rename_column": ["name", "new_name"],
     "widen_column": ["name", "kind"],

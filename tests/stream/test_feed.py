@@ -1,16 +1,14 @@
-"""Options of a reading stream, and the number that orders changes of a key."""
+"""Options of a reading stream."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pyarrow as pa
 import pytest
 
 from arcticlake.errors import InvalidRequest
-from arcticlake.pull.columns import tell
 from arcticlake.pull.range import Moment
-from arcticlake.stream.feed import FeedRequest, change_order, distinct_places, parse_feed
+from arcticlake.stream.feed import FeedRequest, parse_feed
 from arcticlake.stream.offset import Limit
 
 PATH = {"path": "shop.orders"}
@@ -67,19 +65,3 @@ def test_what_a_stream_cannot_do_is_refused(options: dict[str, str], told: str) 
     """INC-07, INC-11."""
     with pytest.raises(InvalidRequest, match=told):
         parse_feed(PATH | options)
-
-
-def test_changes_of_a_key_are_ordered_by_one_number() -> None:
-    """Version first, then the place in the commit, then the ending before its replacement."""
-    schema = pa.schema([pa.field("id", pa.int64())])
-
-    def numbers(version: int, types: list[str], places: list[int | None]) -> list[int]:
-        order = pa.array(places, pa.int64())
-        ids = pa.array([1] * len(types), pa.int64())
-        batch = tell([ids], pa.array(types), order, (version, 0, 1), schema)
-        return list(change_order(batch, distinct_places([order])).to_pylist())
-
-    first = numbers(1, ["delete", "insert"], [None, None])
-    second = numbers(2, ["update_preimage", "update_postimage", "delete"], [-5, -5, 10**15])
-    assert [*first, *second] == sorted({*first, *second})
-    assert second[0] == 2 * 2**31 + 2
