@@ -82,7 +82,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query = None if context is None else context.getLocalProperty(QUERY_ID)
         return TaskMessage(writer.finish(), query)
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batchId: int,  # noqa: N803 - Spark's own name
+    ) -> None:
         """Commit what all tasks wrote as one version, unless the table has the batch."""
         told = [message for message in messages if isinstance(message, TaskMessage)]
         files = tuple(file for one in told for file in one.written.files)
@@ -92,7 +96,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
         writers = sum(bool(message.written.files) for message in told)
         commit_batch(load_target(self.options), self.job, written, _once(told, batchId), writers)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batchId: int,  # noqa: N803 - Spark's own name
+    ) -> None:
         """Leave all files: Spark aborts also batches whose commit landed."""
 
 
