@@ -25,7 +25,7 @@ from arcticlake.errors import NotFound
 from arcticlake.pull.columns import overwrite_row, travel_schema
 from arcticlake.pull.iceberg import key_schema, load_added, load_difference, order_schema
 from arcticlake.pull.parquet import PullTask
-from arcticlake.pull.range import PullMode, Range, plan_range
+from arcticlake.pull.range import PullMode, plan_range
 from arcticlake.pull.steps import Step, Told, plan_steps
 from arcticlake.read.arrow import resolve_jobs, run_jobs
 from arcticlake.read.iceberg import load_positions
@@ -126,11 +126,8 @@ def state_files(plan: ScanPlan) -> list[FileEntry]:
 def load_units(seen: Seen, since: int, until: int) -> Iterator[tuple[int, list[Unit]]]:
     """Yield each version of a range with its units; a range that has expired is an error."""
     asked = plan_range(seen.log, since, until)
-    for version in seen.after(since):
-        if asked.holds(version):
-            single = Range(version - 1, version)
-            (step,) = plan_steps(seen.log, single, PullMode.RAW, difference=False).steps
-            yield version, _units(seen.pair, step)
+    for step in plan_steps(seen.log, asked, PullMode.RAW, difference=False).steps:
+        yield step.version, _units(seen.pair, step)
 
 
 def _units(pair: TablePair, step: Step) -> list[Unit]:

@@ -3,7 +3,7 @@
     driver      initialOffset   where a new query begins; says nothing of a state yet
                 latestOffset    asks the catalog now and then, and cuts a batch by its limits
                 partitions      the two ends of a batch ─▶ shares of files
-                commit          a named consumer says how far it is
+                commit          a named consumer says how far it is; latestOffset does so too
     executors   read            a share ─▶ Arrow, exactly in Spark's types
 
 The columns are those of the query's start; a restart takes up new ones. What a checkpoint says is
@@ -86,6 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.struct = schema
         self._table: _WatchedTable | None = None
         self._target: int | None = None
+        self._recorded: int | None = None
 
     def initialOffset(self) -> dict[str, int | bool]:  # noqa: N802
         """Return where a query without a checkpoint begins."""
@@ -105,6 +106,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, int | bool]:
         """Return where the next batch ends; its start if there is nothing to read."""
         first = self._decode(start)
+        self._record(first)  # Spark commits a batch only when the next one begins
         newest = self._target
         if newest is None:
             newest = self._watched.newest_after(first.version)
@@ -179,11 +181,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Mapping[str, object]) -> None:
         """Say how far a named consumer is; what it has read may expire."""
-        version = self._decode(end).version
-        if self.request.consumer is not None and version >= 0:
-            now = datetime.now(UTC)
-            pair = self._watched.seen.pair
-            record_consumer(pair, Consumer(self.request.consumer, version, now))
+        self._record(self._decode(end))
+
+    def _record(self, done: Offset) -> None:
+        name, version = self.request.consumer, done.version
+        if name is not None and version >= 0 and version != self._recorded:
+            record_consumer(self._watched.seen.pair, Consumer(name, version, datetime.now(UTC)))
+            self._recorded = version
 
     def _decode(self, told: Mapping[str, object]) -> Offset:
         return decode_offset(told, table=self.request.table)

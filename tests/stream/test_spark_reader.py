@@ -358,6 +358,16 @@ def test_a_consumer_is_recorded_listed_and_dropped(table: Table, warehouse: Path
         table.drop_consumer("billing")
 
 
+def test_a_consumer_is_recorded_when_more_is_looked_for(table: Table, warehouse: Path) -> None:
+    """Spark commits a batch when the next one begins, so the last one never would be."""
+    table.upsert(rows([1]))
+    query = Query(warehouse, consumer="billing")
+    query.reader.latestOffset(query.end, ReadAllAvailable())
+    assert table.consumers() == [], "nothing was read yet"
+    query.reader.latestOffset(encode_offset(Offset(1)), ReadAllAvailable())
+    assert [consumer.version for consumer in table.consumers()] == [1]
+
+
 def test_many_small_files_share_a_task(
     lake: Lake, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
