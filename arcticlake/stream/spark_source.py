@@ -34,6 +34,7 @@ from arcticlake.ingest.parquet import TreeWriter, remove_files
 from arcticlake.ingest.plan import base_job, change_job
 from arcticlake.read.parquet import read_batches
 from arcticlake.stream.sink import SinkJob, SinkRequest, parse_options, repeated, rows_to_write
+from arcticlake.stream.spark_reader import StreamReader, feed_struct
 from arcticlake.table.iceberg import TablePair, open_catalog, sync_change_schema
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema, schema_from_spark
@@ -50,12 +51,20 @@ class TaskMessage(WriterCommitMessage):
 
 
 class ArcticSource(DataSource):
-    """The format by its name; the reading half belongs here too."""
+    """The format by its name; the reading half is in `spark_reader.py`."""
 
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
         return "arctic"
+
+    def schema(self) -> StructType:
+        """Return the columns of a reading stream."""
+        return feed_struct(dict(self.options))
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        """Return the reader of a stream; the table is loaded on first need, on the driver."""
+        return StreamReader(dict(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """Return the writer of a stream; the table is loaded here, on the driver."""
