@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from arcticlake import Lake
 from arcticlake.spark import make_session
 
 # Machines that share their cores are slow now and then: time decides no test. In CI the examples
@@ -48,3 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def warehouse(tmp_path: Path) -> Path:
     """A path for a warehouse that does not exist yet."""
     return tmp_path / "warehouse"
+
+
+@pytest.fixture
+def lake(warehouse: Path) -> Iterator[Lake]:
+    """An empty lake; tests on Spark have their own, on the shared session."""
+    opened = Lake.open(str(warehouse))
+    yield opened
+    assert isinstance(opened.catalog, SqlCatalog)
+    opened.catalog.close()

@@ -1,23 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from arcticlake import Lake
 from arcticlake.errors import InvalidRequest, NotFound
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Iterator[Lake]:
-    opened = Lake.open(str(warehouse))
-    yield opened
-    assert isinstance(opened.catalog, SqlCatalog)
-    opened.catalog.close()
 
 
 def test_a_table_is_created_listed_opened_and_dropped(lake: Lake, warehouse: Path) -> None:

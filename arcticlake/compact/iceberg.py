@@ -27,7 +27,7 @@ from arcticlake.commit.change import Operation, SnapshotChange
 from arcticlake.commit.history import CONTAINS, KIND, SCHEMA_ID
 from arcticlake.commit.iceberg import find_commit
 from arcticlake.commit.iceberg_state import MERGED_INTO, TableState, load_state
-from arcticlake.commit.loop import Done, commit
+from arcticlake.commit.loop import Decide, Done, Load, commit
 from arcticlake.commit.rules import Group, Kind, Landed, Planned, conflict
 from arcticlake.compact.landing import advance, landed_since
 from arcticlake.compact.plan import CompactionPlan, GroupPlan
@@ -42,7 +42,7 @@ TRIM = "trim"
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Rewrite:
     """What was planned, on which state, and what the tasks made of it."""
 
     state: TableState
@@ -64,7 +64,7 @@ class Landing:
     """Groups that gave up, each with its reason."""
 
 
-def commit_merge(work: Work) -> Landing:
+def commit_merge(work: Rewrite) -> Landing:
     """Put rewritten base files into the table; groups that lost against others give up."""
     pair = work.state.pair
     catalog, name = pair.base.catalog, pair.spec.name
@@ -76,9 +76,13 @@ def commit_merge(work: Work) -> Landing:
         _judge(work, now, landing)
         return _merge(work, now, made, landing) if landing.landed else Done("all gave up")
 
+    return _land(lambda: catalog.load_table(name), decide, landing)
+
+
+def _land(load: Load, decide: Decide, landing: Landing) -> Landing:
+    """Commit what is decided; a commit that is not in the table landed nothing."""
     commit_id = uuid4().hex
-    table = commit(lambda: catalog.load_table(name), decide, commit_id)
-    if find_commit(table, commit_id) is None:
+    if find_commit(commit(load, decide, commit_id), commit_id) is None:
         landing.landed = ()
     return landing
 
@@ -92,7 +96,7 @@ def _newest(
     return load_state(pair if change is None else replace(pair, change=change))
 
 
-def _judge(work: Work, now: TableState, landing: Landing) -> None:
+def _judge(work: Rewrite, now: TableState, landing: Landing) -> None:
     groups = {n: _inputs(work.plan.groups[n]) for n in work.written}
     since: list[Landed] | None = landed_since(
         work.state.log, now.log, work.state.files.bases, now.files.bases
@@ -110,7 +114,7 @@ def _inputs(group: GroupPlan) -> Group:
 
 
 def _merge(
-    work: Work, now: TableState, made: Mapping[int, tuple[DataFile, ...]], landing: Landing
+    work: Rewrite, now: TableState, made: Mapping[int, tuple[DataFile, ...]], landing: Landing
 ) -> SnapshotChange:
     plan, spec = work.plan, work.state.pair.spec
     landed = [plan.groups[n] for n in landing.landed]
@@ -140,7 +144,7 @@ def _merge(
     )
 
 
-def commit_minor(work: Work) -> Landing:
+def commit_minor(work: Rewrite) -> Landing:
     """Put fewer change files in the place of many; each keeps the sequence of its newest row."""
     pair = work.state.pair
     assert pair.change is not None, "only a table with a key has changes"
@@ -168,11 +172,7 @@ def commit_minor(work: Work) -> Landing:
             },
         )
 
-    commit_id = uuid4().hex
-    table = commit(lambda: catalog.load_table(name), decide, commit_id)
-    if find_commit(table, commit_id) is None:
-        landing.landed = ()
-    return landing
+    return _land(lambda: catalog.load_table(name), decide, landing)
 
 
 def _newest_row(file: DataFile) -> int:

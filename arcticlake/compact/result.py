@@ -36,19 +36,6 @@ class Numbers:
         """Bytes written for each byte of changes; None where there were no changes."""
         return self.bytes_written / self.change_bytes if self.change_bytes else None
 
-    def __add__(self, other: Numbers) -> Numbers:
-        return Numbers(
-            files_removed=self.files_removed + other.files_removed,
-            files_added=self.files_added + other.files_added,
-            rows_read=self.rows_read + other.rows_read,
-            rows_written=self.rows_written + other.rows_written,
-            bytes_read=self.bytes_read + other.bytes_read,
-            bytes_written=self.bytes_written + other.bytes_written,
-            change_bytes=self.change_bytes + other.change_bytes,
-            seconds=max(self.seconds, other.seconds),
-            events=(*self.events, *other.events),
-        )
-
 
 def encode_numbers(numbers: Numbers) -> dict[str, str]:
     """Return the numbers as an entry of a snapshot summary."""

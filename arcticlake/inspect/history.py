@@ -24,8 +24,8 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from arcticlake.commit.history import CONTAINS, Log, SnapshotFact, Version, versions
+from arcticlake.compact.explain import readable_bytes
 from arcticlake.compact.result import Numbers, decode_numbers
-from arcticlake.inspect.measure import readable_bytes
 from arcticlake.inspect.value import to_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

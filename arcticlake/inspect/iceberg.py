@@ -12,20 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import ManifestFile, read_manifest_list
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 
-from arcticlake.commit.answer import as_arctic, worth_repeating
 from arcticlake.commit.history import View
-from arcticlake.commit.iceberg import WALL_CLOCK, Clock, reload
+from arcticlake.commit.iceberg import WALL_CLOCK, Clock
+from arcticlake.commit.iceberg_repeat import repeat_until
 from arcticlake.errors import Conflict, InvalidRequest, NotFound
 from arcticlake.inspect.tags import TagPlan
 from arcticlake.inspect.verdict import Findings, Rule
 from arcticlake.table.iceberg import TablePair
-
-_ATTEMPTS_MAX = 20
 
 
 def load_tags(pair: TablePair) -> dict[str, int]:
@@ -59,7 +56,7 @@ def drop_tag(pair: TablePair, name: str, clock: Clock = WALL_CLOCK) -> None:
         message = f"table {pair.spec.name} has no tag {name!r}; tags: {known}"
         raise NotFound(message)
     for table in held:
-        _repeat(
+        repeat_until(
             table,
             f"table {pair.spec.name}: dropping tag {name}",
             done=lambda newest: _tag(newest, name) is None,
@@ -108,37 +105,13 @@ def _set_tag(table: Table, name: str, snapshot_id: int, clock: Clock) -> None:
             raise Conflict(message)
         return ref is not None
 
-    _repeat(
+    repeat_until(
         table,
         f"table {'.'.join(table.name())}: tagging",
         done=done,
         act=lambda newest: newest.manage_snapshots().create_tag(snapshot_id, name).commit(),
         clock=clock,
     )
-
-
-def _repeat(
-    table: Table,
-    doing: str,
-    *,
-    done: Callable[[Table], bool],
-    act: Callable[[Table], None],
-    clock: Clock,
-) -> None:
-    """Act until it is done. Moving a ref again does no harm, so a lost answer is looked at."""
-    for attempt in range(_ATTEMPTS_MAX):
-        if done(table):
-            return
-        try:
-            act(table)
-        except Exception as error:
-            if not worth_repeating(error) and not isinstance(error, CommitFailedException):
-                raise (as_arctic(error, doing) or error) from error
-            clock.sleep(clock.random() * 0.05 * 2 ** min(attempt, 5))
-        table = reload(table)
-    if not done(table):
-        message = f"{doing}: others keep changing the table; try again"
-        raise Conflict(message)
 
 
 def check_metadata(pair: TablePair, view: View) -> Findings:

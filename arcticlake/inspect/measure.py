@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from arcticlake.commit.history import View
+from arcticlake.compact.explain import readable_bytes
 from arcticlake.tree.files import FileEntry
-
-_UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +40,3 @@ def is_pending(file: FileEntry, view: View) -> bool:
     """Whether a change file is not merged into base yet."""
     node = file.node
     return not view.watermark.covers(file.partition, node.mask, node.index, file.sequence)
-
-
-def readable_bytes(size: int) -> str:
-    """Return a size as people write it; units are powers of 1024."""
-    amount = float(size)
-    for unit in _UNITS:
-        if amount < 1024 or unit == _UNITS[-1]:
-            break
-        amount /= 1024
-    if unit == "B" or amount >= 100:
-        return f"{amount:,.0f} {unit}"
-    return f"{amount:.1f} {unit}"

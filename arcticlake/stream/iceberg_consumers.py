@@ -8,18 +8,13 @@ Touches the catalog.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from arcticlake.commit.answer import as_arctic, worth_repeating
 from arcticlake.commit.iceberg import WALL_CLOCK, Clock, reload
-from arcticlake.errors import Conflict, NotFound
+from arcticlake.commit.iceberg_repeat import repeat_until
+from arcticlake.errors import NotFound
 from arcticlake.stream.consumers import CONSUMER, Consumer, decode_consumers, encode_consumer
 from arcticlake.table.iceberg import TablePair
-
-_ATTEMPTS_MAX = 20
 
 
 def load_consumers(pair: TablePair) -> tuple[Consumer, ...]:
@@ -36,7 +31,7 @@ def record_consumer(pair: TablePair, consumer: Consumer, clock: Clock = WALL_CLO
         with table.transaction() as transaction:
             transaction.set_properties({key: value})
 
-    _repeat(
+    repeat_until(
         reload(_holder(pair)),
         f"table {pair.spec.name}: recording consumer {consumer.name}",
         done=lambda table: table.properties.get(key, "").startswith(told),
@@ -57,7 +52,7 @@ def drop_consumer(pair: TablePair, name: str, clock: Clock = WALL_CLOCK) -> None
         with table.transaction() as transaction:
             transaction.remove_properties(key)
 
-    _repeat(
+    repeat_until(
         _holder(pair),
         f"table {pair.spec.name}: dropping consumer {name}",
         done=lambda table: key not in table.properties,
@@ -68,27 +63,3 @@ def drop_consumer(pair: TablePair, name: str, clock: Clock = WALL_CLOCK) -> None
 
 def _holder(pair: TablePair) -> Table:
     return pair.base if pair.change is None else pair.change
-
-
-def _repeat(
-    table: Table,
-    doing: str,
-    *,
-    done: Callable[[Table], bool],
-    act: Callable[[Table], None],
-    clock: Clock,
-) -> None:
-    """Act until it is done; saying the same twice does no harm, so a lost answer is looked at."""
-    for attempt in range(_ATTEMPTS_MAX):
-        if done(table):
-            return
-        try:
-            act(table)
-        except Exception as error:
-            if not worth_repeating(error) and not isinstance(error, CommitFailedException):
-                raise (as_arctic(error, doing) or error) from error
-            clock.sleep(clock.random() * 0.05 * 2 ** min(attempt, 5))
-        table = reload(table)
-    if not done(table):
-        message = f"{doing}: others keep changing the table; try again"
-        raise Conflict(message)

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from arcticlake.commit.iceberg_state import TableState, load_state
-from arcticlake.errors import Conflict, InvalidRequest
+from arcticlake.errors import InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_changes, find_once
 from arcticlake.ingest.job import Written
@@ -46,14 +45,12 @@ from arcticlake.stream.cdc_split import (
     unplaced_keys,
 )
 from arcticlake.stream.cdc_survey import Survey, rejects_of, show_rejects, survey_rows
-from arcticlake.stream.once import Once
 from arcticlake.stream.spark_cdc import (
     collect_rejects,
     infer_kinds,
     parse_changes,
     survey_frame,
 )
-from arcticlake.stream.spark_size import BatchSize
 from arcticlake.table.change import ACTION, ORDER, TS, Action
 from arcticlake.table.hidden import change_schema
 from arcticlake.table.iceberg_evolve import add_column
@@ -62,8 +59,8 @@ from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.locate import LOCATED_ORDER, move_deletes
 from arcticlake.verbs.opened import Opened, lookup_in
 from arcticlake.verbs.rejects import keep_rejects
-from arcticlake.verbs.stream import StreamRequest, start, streaming_frame
-from arcticlake.verbs.write import BATCH, LOOK_UPS_MAX, Batch, refuse
+from arcticlake.verbs.stream import MicroBatch, StreamRequest, start, streaming_frame
+from arcticlake.verbs.write import BATCH, Batch, refuse, until_settled
 
 SHOWN_MAX = 10
 """Rejects that are fetched for an error, however small the limit."""
@@ -106,7 +103,7 @@ def apply_changes(
             parsed = _parse(messages, table.pair_to_write().spec, request, batch)
         _check(pair.spec, request, parsed.survey)
         _write_rejects(table, pair.spec, parsed, batch)
-        return _until_settled(table, lambda: _apply(table, parsed, request, batch))
+        return until_settled(table, lambda: _apply(table, parsed, request, batch))
     finally:
         parsed.release()
 
@@ -126,22 +123,7 @@ def stream_changes(
         )
         raise InvalidRequest(message)
     parse_changes(stream, spec, changes)  # what the schema can tell is told before the start
-    return start(table, stream, request, ChangeBatch(changes))
-
-
-@dataclass(slots=True)
-class ChangeBatch:
-    """Applies one micro-batch after the other; remembers how large they are."""
-
-    request: ChangeRequest
-    size: BatchSize = field(default_factory=BatchSize)
-
-    def __call__(self, table: Opened, frame: DataFrame, once: Once) -> Committed:
-        """Commit a micro-batch."""
-        done = apply_changes(table, frame, self.request, Batch(once, self.size.collect))
-        if done.files:
-            self.size.rows = done.rows
-        return done
+    return start(table, stream, request, MicroBatch(apply_changes, changes))
 
 
 def _check_keyed(spec: TableSpec) -> None:
@@ -224,19 +206,6 @@ def _write_rejects(table: Opened, spec: TableSpec, parsed: _Parsed, batch: Batch
         )
         raise InvalidRequest(message)
     keep_rejects(table, rejects, batch.once)
-
-
-def _until_settled(table: Opened, write: Callable[[], Committed | None]) -> Committed:
-    """Repeat a write whose look-up was overtaken by another commit (KUP-03)."""
-    for _ in range(LOOK_UPS_MAX):
-        done = write()
-        if done is not None:
-            return done
-    message = (
-        f"table {table.name}: other writers changed the rows that these changes looked up, "
-        f"{LOOK_UPS_MAX} times; nothing was committed, try again"
-    )
-    raise Conflict(message)
 
 
 def _apply(

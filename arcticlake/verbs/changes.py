@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions import BooleanExpression
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 from pyspark.errors import AnalysisException, ParseException
@@ -50,15 +49,14 @@ from arcticlake.pull.steps import plan_steps
 from arcticlake.read.arrow import run_jobs
 from arcticlake.read.condition import columns_of, exact, relaxed
 from arcticlake.read.iceberg import arrow_condition
-from arcticlake.read.plan import Pruning, only_on
+from arcticlake.read.plan import only_on
 from arcticlake.read.spark import run_jobs_on_spark
 from arcticlake.resolve.bitmap import Mask
 from arcticlake.table.iceberg import TablePair
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
-from arcticlake.tree.files import Role
 from arcticlake.verbs.opened import Opened
-from arcticlake.verbs.read import DRIVER_ROWS_MAX, parse_moment
+from arcticlake.verbs.read import DRIVER_ROWS_MAX, choose_columns, parse_moment, pruning_of
 
 IN_PROCESS_BYTES_MAX = 64 * 2**20
 """Files of a range that are read on the driver; Spark tasks read more."""
@@ -121,12 +119,14 @@ def plan_changes(table: Opened, request: ChangesRequest, *, zone: str = "UTC") -
     pair = table.pair()
     spec, log = pair.spec, load_log(pair)
     _check_request(spec, request)
-    columns = _columns(spec, request.columns)
+    chosen = choose_columns(spec, request.columns, TOLD_COLUMNS)
+    columns = tuple(name for name in chosen if name not in TOLD_COLUMNS)  # always there anyway
     used, pruning = frozenset[str](), None
     if request.where is not None:
         whole = Schema(*spec.schema.fields, *_TOLD_FIELDS)
         used = columns_of(request.where, whole)
-        pruning = _pruning(pair, relaxed(request.where, whole, zone=zone))
+        condition = relaxed(request.where, whole, zone=zone)
+        pruning = pruning_of(pair, spec, only_on(condition, frozenset(spec.columns)))
     asked = plan_range(log, _point(log, request.since), _point(log, request.until))
     steps = plan_steps(log, asked, mode, difference=request.difference)
     plan = plan_pull(spec, mode, steps, load_added(pair, steps.steps), pruning)
@@ -150,33 +150,6 @@ def _check_request(spec: TableSpec, request: ChangesRequest) -> None:
             "be compared; leave difference away"
         )
         raise InvalidRequest(message)
-
-
-def _columns(spec: TableSpec, asked: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the business columns of the answer; the three are always there, named or not."""
-    if asked is None:
-        return spec.columns
-    known = {name.lower(): name for name in (*spec.columns, *TOLD_COLUMNS)}
-    for name in asked:
-        if name.lower() not in known:
-            near = get_close_matches(name.lower(), known, n=1)
-            told = f"did you mean {known[near[0]]}?" if near else f"use {', '.join(spec.columns)}"
-            message = f"table {spec.name}: there is no column {name!r}; {told}"
-            raise InvalidRequest(message)
-    chosen = dict.fromkeys(known[name.lower()] for name in asked)
-    return tuple(name for name in chosen if name not in TOLD_COLUMNS)
-
-
-def _pruning(pair: TablePair, condition: BooleanExpression) -> Pruning | None:
-    spec = pair.spec
-    condition = only_on(condition, frozenset(spec.columns))
-    if isinstance(condition, AlwaysTrue):
-        return None
-    specs = {(Role.BASE, number): known for number, known in pair.base.specs().items()}
-    if pair.change is not None:
-        specs |= {(Role.CHANGE, number): known for number, known in pair.change.specs().items()}
-    on_key = only_on(condition, frozenset(spec.key)) if spec.keyed else condition
-    return Pruning(schema=spec.schema, whole=condition, on_key=on_key, specs=specs)
 
 
 def changes_to_arrow(table: Opened, request: ChangesRequest) -> pa.Table:

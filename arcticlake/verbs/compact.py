@@ -23,8 +23,7 @@ from pyspark.sql import SparkSession
 
 from arcticlake.commit.iceberg_state import TableState, load_state
 from arcticlake.compact.explain import partition_label
-from arcticlake.compact.iceberg import Landing, commit_merge, commit_minor, trim
-from arcticlake.compact.iceberg import Work as Rewrite
+from arcticlake.compact.iceberg import Landing, Rewrite, commit_merge, commit_minor, trim
 from arcticlake.compact.job import Rewritten, TaskJob
 from arcticlake.compact.parquet import run_in_threads
 from arcticlake.compact.plan import CompactionPlan, Facts, GroupPlan, Work, plan_compaction
@@ -157,7 +156,7 @@ def compact(table: Opened, request: CompactionRequest) -> CompactionResult:
     mark_all(table.pair())
     state = load_state(table.pair_to_write())
     planned = _plan(state, request)
-    jobs = prepare_tasks(planned, _workshop(state))
+    jobs = prepare_tasks(planned, workshop(state))
     rows = sum(piece.rows for job in jobs for piece in job)
     run = _Run(state, planned, started, rows)
     _run_tasks(planned, jobs, run)
@@ -182,7 +181,8 @@ def after_write(table: Opened, done: Committed) -> Committed:
     return done
 
 
-def _workshop(state: TableState) -> Workshop:
+def workshop(state: TableState) -> Workshop:
+    """Return where a compaction of a loaded state works."""
     pair = state.pair
     return Workshop(
         spec=pair.spec,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 import pyarrow as pa
-from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.schema import Schema
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
@@ -81,10 +81,12 @@ def plan_read(table: Opened, request: ReadRequest, *, zone: str = "UTC") -> Plan
     state = load_state(pair, version_of(pair, request))
     schema = pair.schema(state.view.schema_id)
     spec = replace(pair.spec, schema=schema)
-    columns = _columns(spec, request.columns)
+    columns = choose_columns(spec, request.columns)
     used = frozenset[str]() if request.where is None else columns_of(request.where, schema)
     wanted = [field for field in schema.fields if field.name in {*columns, *used}]
-    pruning = None if request.where is None else _pruning(pair, spec, request.where, zone)
+    pruning = None
+    if request.where is not None:
+        pruning = pruning_of(pair, spec, relaxed(request.where, schema, zone=zone))
     plan = plan_scan(spec, state.view, state.files, mode=mode, pruning=pruning)
     return PlannedRead(
         state=state,
@@ -96,21 +98,29 @@ def plan_read(table: Opened, request: ReadRequest, *, zone: str = "UTC") -> Plan
     )
 
 
-def _columns(spec: TableSpec, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+def choose_columns(
+    spec: TableSpec, asked: tuple[str, ...] | None, also: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the columns of an answer by the names that were asked for, in any case.
+
+    `also` are names beside the table's own that may be asked for.
+    """
     if asked is None:
         return spec.columns
-    known = {name.lower(): name for name in spec.columns}
+    known = {name.lower(): name for name in (*spec.columns, *also)}
     for name in asked:
         if name.lower() not in known:
-            near = get_close_matches(name, spec.columns, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(spec.columns)}"
-            message = f"table {spec.name}: there is no column {name!r}; {hint}"
+            near = get_close_matches(name.lower(), known, n=1)
+            told = (
+                f"did you mean {known[near[0]]}?" if near else f"columns: {', '.join(spec.columns)}"
+            )
+            message = f"table {spec.name}: there is no column {name!r}; {told}"
             raise InvalidRequest(message)
     return tuple(dict.fromkeys(known[name.lower()] for name in asked))
 
 
-def _pruning(pair: TablePair, spec: TableSpec, where: str, zone: str) -> Pruning | None:
-    condition = relaxed(where, spec.schema, zone=zone)
+def pruning_of(pair: TablePair, spec: TableSpec, condition: BooleanExpression) -> Pruning | None:
+    """Return a condition in the forms that files are judged by; None where it says nothing."""
     if isinstance(condition, AlwaysTrue):
         return None
     specs = {(Role.BASE, number): known for number, known in pair.base.specs().items()}
@@ -124,7 +134,7 @@ def keep_partitions(state: TableState, where: str) -> frozenset[Partition]:
     """Return the partitions that may hold rows which meet a condition."""
     files, spec = state.files.all, state.pair.spec
     columns_of(where, spec.schema)  # an unknown column is told by name
-    pruning = _pruning(state.pair, spec, where, "UTC")
+    pruning = pruning_of(state.pair, spec, relaxed(where, spec.schema, zone="UTC"))
     if pruning is None:
         return frozenset(file.partition for file in files)
     return partitions_that_may_match(files, pruning)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +36,8 @@ from arcticlake.verbs.write import Batch, UpsertRequest, check_upsert, upsert
 
 WriteBatch: TypeAlias = Callable[[Opened, DataFrame, Once], Committed]
 """Commits the rows of one micro-batch under its name."""
+
+Request = TypeVar("Request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +62,20 @@ def stream_upsert(
         )
     else:
         ingest_spark.project_rows(stream, spec)
-    return start(table, stream, request, UpsertBatch(rows))
+    return start(table, stream, request, MicroBatch(upsert, rows))
 
 
 @dataclass(slots=True)
-class UpsertBatch:
-    """Upserts one micro-batch after the other; remembers how large they are."""
+class MicroBatch(Generic[Request]):
+    """Commits one micro-batch after the other by a verb; remembers how large they are."""
 
-    request: UpsertRequest
+    verb: Callable[[Opened, DataFrame, Request, Batch], Committed]
+    request: Request
     size: BatchSize = field(default_factory=BatchSize)
 
     def __call__(self, table: Opened, frame: DataFrame, once: Once) -> Committed:
         """Commit a micro-batch."""
-        done = upsert(table, frame, self.request, Batch(once, self.size.collect))
+        done = self.verb(table, frame, self.request, Batch(once, self.size.collect))
         if done.files:
             self.size.rows = done.rows
         return done

@@ -83,7 +83,7 @@ BATCH = Batch()
 
 def upsert(table: Opened, frame: object, request: UpsertRequest, batch: Batch = BATCH) -> Committed:
     """Append rows as changes; the newest of each key wins."""
-    return _until_settled(table, lambda: _upsert(table, frame, request, batch))
+    return until_settled(table, lambda: _upsert(table, frame, request, batch))
 
 
 def _upsert(table: Opened, frame: object, request: UpsertRequest, batch: Batch) -> Committed | None:
@@ -122,7 +122,7 @@ def check_upsert(spec: TableSpec, request: UpsertRequest) -> None:
 
 def delete(table: Opened, keys: object) -> Committed:
     """Append deletes for a frame that holds the keys; it may hold further columns of the table."""
-    return _until_settled(table, lambda: _delete(table, keys))
+    return until_settled(table, lambda: _delete(table, keys))
 
 
 def _delete(table: Opened, keys: object) -> Committed | None:
@@ -344,7 +344,7 @@ def _without_leftovers(state: TableState, written: Written, done: Committed) -> 
     return done
 
 
-def _until_settled(table: Opened, write: Callable[[], Committed | None]) -> Committed:
+def until_settled(table: Opened, write: Callable[[], Committed | None]) -> Committed:
     """Repeat a write whose look-up was overtaken by another commit (KUP-03)."""
     for _ in range(LOOK_UPS_MAX):
         done = write()

@@ -9,30 +9,18 @@ from dataclasses import dataclass
 
 from arcticlake import Table
 from arcticlake.commit.iceberg_state import TableState
-from arcticlake.compact.iceberg import Landing, Work, commit_merge, commit_minor
+from arcticlake.compact.iceberg import Landing, Rewrite, commit_merge, commit_minor
 from arcticlake.compact.parquet import run_task
 from arcticlake.compact.plan import CompactionPlan
-from arcticlake.compact.prepare import Workshop, prepare_tasks
+from arcticlake.compact.prepare import prepare_tasks
 from arcticlake.ingest.job import WrittenFile
-from arcticlake.read.iceberg import load_positions
+from arcticlake.verbs.compact import workshop
 from arcticlake.verbs.opened import Opened
 
 
 def opened(table: Table) -> Opened:
     """Return what the verbs work on."""
     return table._opened
-
-
-def workshop(state: TableState) -> Workshop:
-    pair = state.pair
-    return Workshop(
-        spec=pair.spec,
-        view=state.view,
-        storage=pair.storage,
-        base_location=pair.base.location(),
-        change_location=None if pair.change is None else pair.change.location(),
-        positions=load_positions(pair.base.io, state.files.bases),
-    )
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,7 @@ class Started:
             return {}
 
         kind = self.plan.kind
-        work = Work(self.state, self.plan, self.written, kind, tell)
+        work = Rewrite(self.state, self.plan, self.written, kind, tell)
         return commit_minor(work) if kind == "minor" else commit_merge(work)
 
 

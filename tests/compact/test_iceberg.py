@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,14 +20,6 @@ BY_STATUS: dict[str, object] = {
     "partition_by": ["status"],
     "options": {"initial-nodes": 1},
 }
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
-    found = Lake.open(str(tmp_path / "lake"))
-    yield found
-    assert isinstance(found.catalog, SqlCatalog)
-    found.catalog.close()
 
 
 def changed_table(lake: Lake) -> Table:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake, Table
 from arcticlake.compact import parquet as runner
@@ -23,17 +22,10 @@ from arcticlake.ingest import parquet as writing
 from arcticlake.read import parquet as reading
 from arcticlake.tree.hash import key_hash
 from arcticlake.tree.node import Node
-from tests.compact.lab import opened, workshop
+from arcticlake.verbs.compact import workshop
+from tests.compact.lab import opened
 
 COLUMNS = "k string, n int, f double, v bigint"
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
-    found = Lake.open(str(tmp_path / "lake"))
-    yield found
-    assert isinstance(found.catalog, SqlCatalog)
-    found.catalog.close()
 
 
 @pytest.fixture(autouse=True)

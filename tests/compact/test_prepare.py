@@ -1,26 +1,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake
 from arcticlake.compact.job import TaskJob
 from arcticlake.compact.prepare import WITHOUT_END, prepare_tasks
 from arcticlake.resolve.kernel import Keep
-from tests.compact.lab import opened, workshop
+from arcticlake.verbs.compact import workshop
+from tests.compact.lab import opened
 from tests.verbs.shop import orders, rows
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
-    found = Lake.open(str(tmp_path / "lake"))
-    yield found
-    assert isinstance(found.catalog, SqlCatalog)
-    found.catalog.close()
 
 
 def jobs(lake: Lake, kind: str, **settings: object) -> list[TaskJob]:

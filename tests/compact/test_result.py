@@ -40,13 +40,6 @@ def test_a_snapshot_of_another_kind_has_no_numbers() -> None:
     assert decode_numbers({"arctic.kind": "upsert"}) is None
 
 
-def test_numbers_of_two_commits_add_up_and_their_time_does_not() -> None:
-    both = SOME + SOME
-
-    assert (both.files_removed, both.bytes_written, both.seconds) == (14, 1800, 1.25)
-    assert len(both.events) == 2
-
-
 def test_a_result_says_what_was_done_and_what_was_not() -> None:
     lost = Skipped("node 3/2", "2 of 5 input files are gone")
     result = CompactionResult("shop.orders", "major", 9, SOME, (lost,))

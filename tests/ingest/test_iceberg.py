@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake
 from arcticlake.commit.history import BASE_SNAPSHOT, unmarked, versions
@@ -22,14 +21,6 @@ from tests.verbs.shop import NAME, base_of, change_of, keys, orders, rows, statu
 
 class Killed(BaseException):
     """Stands for the end of the process."""
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Iterator[Lake]:
-    opened = Lake.open(str(warehouse))
-    yield opened
-    assert isinstance(opened.catalog, SqlCatalog)
-    opened.catalog.close()
 
 
 def insert_and_die(table: Table, ids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

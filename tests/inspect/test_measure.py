@@ -1,28 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
-from arcticlake.inspect.measure import Amount, is_pending, measure, readable_bytes
+from arcticlake.inspect.measure import Amount, is_pending, measure
 from arcticlake.tree.files import Role
 from arcticlake.tree.node import Node
 from tests.inspect.lab import Place, entry, fact, view_of
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1,023 B"),
-        (1024, "1.0 KB"),
-        (1536, "1.5 KB"),
-        (200 * 1024, "200 KB"),
-        (128 * 2**20, "128 MB"),
-        (3 * 2**40, "3.0 TB"),
-        (2**60, "1,024 PB"),
-    ],
-)
-def test_sizes_read_as_people_write_them(size: int, text: str) -> None:
-    assert readable_bytes(size) == text
 
 
 def test_an_amount_adds_up_its_files_and_says_what_it_counts() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,14 +22,6 @@ from arcticlake.verbs.write import Batch, UpsertRequest
 from tests.verbs.shop import NAME, base_of, change_of, data_files, orders, rows, statuses
 
 QUERY = "q-1"
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Iterator[Lake]:
-    opened = Lake.open(str(warehouse))
-    yield opened
-    assert isinstance(opened.catalog, SqlCatalog)
-    opened.catalog.close()
 
 
 @pytest.fixture(params=["keyed", "keyless"])

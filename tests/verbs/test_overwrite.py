@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake
 from arcticlake.commit.history import OVERWROTE
@@ -21,14 +18,6 @@ from tests.verbs.shop import (
     rows,
     statuses,
 )
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Iterator[Lake]:
-    opened = Lake.open(str(warehouse))
-    yield opened
-    assert isinstance(opened.catalog, SqlCatalog)
-    opened.catalog.close()
 
 
 def test_the_whole_table_is_replaced_with_all_that_was_pending(lake: Lake) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from arcticlake import Lake
 from arcticlake.commit.history import CHANGE_VERSION
@@ -31,14 +30,6 @@ from tests.verbs.shop import (
 
 class Killed(BaseException):
     """Stands for the end of the process."""
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Iterator[Lake]:
-    opened = Lake.open(str(warehouse))
-    yield opened
-    assert isinstance(opened.catalog, SqlCatalog)
-    opened.catalog.close()
 
 
 def test_a_row_that_a_later_change_moved_stays_where_it_went(lake: Lake) -> None:
