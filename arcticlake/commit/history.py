@@ -187,7 +187,7 @@ def plan_view(log: Log, at: int | None = None) -> View:
     check_foreign(log)
     known = versions(log)
     if at is not None:
-        _check_known(log, known, at)
+        at = _known_version(log, known, at)
     if log.change is None:
         return _plan_keyless(log, known, at)
     markers = _markers(log)
@@ -228,9 +228,20 @@ def _plan_keyless(log: Log, known: Sequence[Version], at: int | None) -> View:
     )
 
 
-def _check_known(log: Log, known: Sequence[Version], at: int) -> None:
-    if at == 0 or any(version.version == at for version in known):
-        return
+def _known_version(log: Log, known: Sequence[Version], at: int) -> int:
+    """Return the version that a number stands for.
+
+    Compactions take numbers too and change no content: theirs stand for the version before them,
+    so that whoever looks at what was before a version need not know of compactions.
+    """
+    content = {version.version for version in known}
+    line = log.base if log.change is None else log.change
+    housekeeping = {fact.sequence for fact in line} - content
+    number = at
+    while number in housekeeping:
+        number -= 1
+    if number == 0 or number in content:
+        return number
     if not known:
         message = f"table {log.table} has no version {at}; it has no commits yet"
         raise NotFound(message)

@@ -12,8 +12,6 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -46,31 +44,3 @@ def cut_evenly(sample: pa.Array, parts: int) -> pa.Array:
     places = [len(ordered) * number // parts for number in range(1, parts)]
     chosen = pc.unique(ordered.take(pa.array(places, pa.int64())))
     return chosen.filter(pc.greater(chosen, ordered[0]))
-
-
-def cut_by_weight(
-    starts: Sequence[tuple[object, int]], weight_max: int, kind: pa.DataType
-) -> pa.Array:
-    """Return cuts such that each part holds at most so much, as far as known starts allow.
-
-    `starts` are (lowest value, weight) of stretches of rows. A stretch may reach over a cut, so
-    the weight of a part is an estimate.
-    """
-    cuts: list[object] = []
-    ordered = sorted(starts, key=lambda start: start[0])  # type: ignore[arg-type,return-value]
-    if not ordered:
-        return pa.array([], kind)
-    lowest, weight = ordered[0][0], 0
-    for value, size in ordered:
-        if (
-            weight > 0
-            and weight + size > weight_max
-            and value
-            > (  # type: ignore[operator]
-                cuts[-1] if cuts else lowest
-            )
-        ):
-            cuts.append(value)
-            weight = 0
-        weight += size
-    return pa.array(cuts, kind)

@@ -17,6 +17,14 @@ from arcticlake.tree.files import Role
 from arcticlake.tree.forest import Partition
 from arcticlake.tree.node import Node
 
+BATCH_ROWS_MAX = 256 * 1024
+"""Rows that are read at a time: enough that rows of one file come in handy chunks."""
+BATCH_ROWS_MIN = 64
+BATCH_SHARE = 32
+"""A batch takes at most this part of a task's memory."""
+ARROW_BYTES = 4
+"""Bytes of a row in memory for each byte of it on disk, roughly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -27,6 +35,9 @@ class Source:
     rows: int
     sequence: int
     """The commit sequence of change rows that have none of their own."""
+    bytes: int
+    sort_range: tuple[object, object] | None = None
+    """Lowest and highest value of the first sort column, NULL aside, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,18 @@ class PieceJob:
     def rows(self) -> int:
         """How many rows are read."""
         return sum(source.rows for source in self.sources)
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes in memory, roughly."""
+        size = sum(source.bytes for source in self.sources)
+        return max(1, ARROW_BYTES * size // max(1, self.rows))
+
+    @property
+    def batch_rows(self) -> int:
+        """How many rows are read at a time."""
+        fit = self.memory // BATCH_SHARE // self.row_bytes
+        return min(BATCH_ROWS_MAX, max(BATCH_ROWS_MIN, fit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,12 @@ def number_among(
 
 
 def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows in the order of a sort key: NULL first, NaN last, equal rows as they came.
+    """Return rows in the order of a sort key."""
+    return rows.take(pa.array(sort_order(rows, columns)))
+
+
+def sort_order(rows: pa.Table, columns: Sequence[str]) -> npt.NDArray[np.uint32]:
+    """Return row numbers in the order of a sort key: NULL first, NaN last, equal rows as they came.
 
     Arrow's own sort puts NaN beside NULL, where no engine looks for it.
     """
@@ -84,8 +89,7 @@ def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     assert isinstance(keys, pl.DataFrame)
     names = [str(number) for number in range(len(columns))]
     places = keys.rename(dict(zip(keys.columns, names, strict=True))).with_row_index("row")
-    order = places.sort(names, nulls_last=False, maintain_order=True)["row"]
-    return rows.take(order.to_arrow())
+    return places.sort(names, nulls_last=False, maintain_order=True)["row"].to_numpy()
 
 
 def _by_partition(

@@ -221,6 +221,19 @@ def test_an_unknown_version_is_not_found() -> None:
         plan_view(log([], []), 3)
 
 
+def test_the_number_of_a_compaction_stands_for_the_version_before_it() -> None:
+    """Found by a job that read the version before the one that it was told of."""
+    line = [ours(20, 2, "upsert"), ours(21, 3, "minor"), ours(22, 4, "trim"), ours(23, 6, "upsert")]
+    history = log([], line)
+
+    assert [plan_view(history, at).version for at in (2, 3, 4, 6)] == [2, 2, 2, 6]
+    assert plan_view(history, 4).change_snapshot_id == 20
+    with pytest.raises(NotFound, match="has no version 5"):
+        plan_view(history, 5)
+    with pytest.raises(NotFound, match="has no version 3"):
+        plan_view(log([], line[1:]), 3)
+
+
 def test_a_table_without_a_key_counts_its_base_snapshots() -> None:
     history = log([ours(10, 1, "insert"), foreign(11, 2), compacted(12, 3, 2, 0)], None)
 
@@ -231,6 +244,7 @@ def test_a_table_without_a_key_counts_its_base_snapshots() -> None:
     assert plan_view(history).base_snapshot_id == 12
     assert plan_view(history).version == 2
     assert plan_view(history, 1).base_snapshot_id == 10
+    assert plan_view(history, 3).base_snapshot_id == 11
     assert plan_view(history).base_versions[11] == 2
 
 

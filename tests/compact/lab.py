@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from arcticlake import Table
 from arcticlake.commit.iceberg_state import TableState
 from arcticlake.compact.iceberg import Landing, Rewrite, commit_merge, commit_minor
+from arcticlake.compact.job import PieceJob
 from arcticlake.compact.parquet import run_task
 from arcticlake.compact.plan import CompactionPlan
 from arcticlake.compact.prepare import prepare_tasks
@@ -21,6 +22,12 @@ from arcticlake.verbs.opened import Opened
 def opened(table: Table) -> Opened:
     """Return what the verbs work on."""
     return table._opened
+
+
+def job_of(table: Table, kind: str = "major") -> PieceJob:
+    """Return the one piece of a compaction that has a single one."""
+    ((job,),) = prepare_tasks(table.plan_compaction(kind), workshop(opened(table).state()))
+    return job
 
 
 @dataclass(frozen=True)

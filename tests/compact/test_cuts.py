@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arcticlake.compact.cuts import cut_by_weight, cut_evenly, part_of
+from arcticlake.compact.cuts import cut_evenly, part_of
 
 
 @settings(max_examples=60)
@@ -65,16 +65,3 @@ def test_every_type_of_key_can_be_cut(values: pa.Array) -> None:
     cuts = cut_evenly(values, 2)
 
     assert part_of(values, cuts).tolist() == [0, 0, 1, 1]
-
-
-def test_weights_decide_where_a_sorted_range_is_cut() -> None:
-    starts = [(30, 4), (10, 4), (20, 4), (40, 4)]
-
-    assert cut_by_weight(starts, 8, pa.int64()).to_pylist() == [30]
-    assert cut_by_weight(starts, 4, pa.int64()).to_pylist() == [20, 30, 40]
-    assert cut_by_weight(starts, 100, pa.int64()).to_pylist() == []
-
-
-def test_one_value_that_outweighs_all_is_not_cut() -> None:
-    assert cut_by_weight([(7, 50), (7, 50), (7, 50)], 10, pa.int64()).to_pylist() == []
-    assert cut_by_weight([], 10, pa.int64()).to_pylist() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,17 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from arcticlake import Lake, Table
-from arcticlake.compact import parquet as runner
-from arcticlake.compact.job import PieceJob, Rewritten
+from arcticlake.compact.job import Rewritten
 from arcticlake.compact.parquet import run_in_threads, run_piece
-from arcticlake.compact.prepare import prepare_tasks
 from arcticlake.errors import CorruptData
 from arcticlake.ingest import parquet as writing
-from arcticlake.read import parquet as reading
 from arcticlake.tree.hash import key_hash
 from arcticlake.tree.node import Node
-from arcticlake.verbs.compact import workshop
-from tests.compact.lab import opened
+from tests.compact.lab import job_of
 
 COLUMNS = "k string, n int, f double, v bigint"
 
@@ -67,11 +62,6 @@ def history(lake: Lake, **settings: object) -> tuple[Table, dict[str, int]]:
     gone = list(known)[:300]
     table.delete(pa.table({"k": gone}))
     return table, {key: value for key, value in known.items() if key not in gone}
-
-
-def job_of(table: Table, kind: str = "major") -> PieceJob:
-    ((job,),) = prepare_tasks(table.plan_compaction(kind), workshop(opened(table).state()))
-    return job
 
 
 def files_of(done: Rewritten) -> list[pa.Table]:
@@ -149,30 +139,6 @@ def order_of(row: dict[str, object]) -> list[tuple[int, object]]:
         (0, 0) if value is None else (2, 0) if value != value else (1, value)  # noqa: PLR0124
         for value in row.values()
     ]
-
-
-def test_a_segment_reads_few_more_rows_than_its_own(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A sorted base is read about once, however many segments there are."""
-    table, _ = history(lake, sort_by=["n"])
-    table.compact("full")
-    table.upsert(batch(np.random.default_rng(9), 50))
-    job = replace(job_of(table, "full"), memory=2**17)
-    read: list[int] = []
-    read_batches = reading.read_batches
-
-    def counted(*args: object, **more: object) -> Iterator[pa.RecordBatch]:
-        for found in read_batches(*args, **more):  # type: ignore[arg-type]
-            read.append(found.num_rows)
-            yield found
-
-    monkeypatch.setattr(runner, "read_batches", counted)
-
-    run_piece(job)
-
-    assert len(read) >= 8, "four segments, each of two files"
-    assert sum(read) < 2.5 * job.rows
 
 
 def test_rows_of_a_minor_carry_the_sequence_of_their_commit(lake: Lake) -> None:
