@@ -9,7 +9,7 @@ Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from arcticlake.ingest.job import WriteJob, WrittenFile
 from arcticlake.resolve.job import ResolveJob
@@ -36,7 +36,7 @@ class Source:
     sequence: int
     """The commit sequence of change rows that have none of their own."""
     bytes: int
-    sort_range: tuple[object, object] | None = None
+    sort_range: tuple[Any, Any] | None = None
     """Lowest and highest value of the first sort column, NULL aside, where they are known."""
 
 

@@ -52,14 +52,12 @@ def merge_sorted(
         for stream in open_streams:
             stream.fill(at_hand)
         open_streams = [stream for stream in open_streams if stream.rows is not None]
-        if not open_streams:
+        held = [stream.rows for stream in open_streams if stream.rows is not None]
+        if not held:
             return
-        rows = pa.concat_tables([stream.rows for stream in open_streams])
-        ends = np.cumsum([stream.rows.num_rows for stream in open_streams])  # type: ignore[union-attr]
+        rows, ends = pa.concat_tables(held), np.cumsum([table.num_rows for table in held])
         order = sort_order(rows, sort)
-        lasts = [
-            end - 1 for end, stream in zip(ends, open_streams, strict=True) if not stream.ended
-        ]
+        lasts = [end - 1 for end, one in zip(ends, open_streams, strict=True) if not one.ended]
         if lasts:
             order = order[: int(np.isin(order, lasts).argmax()) + 1]
         yield rows.take(pa.array(order))

@@ -58,10 +58,9 @@ def _in_turn(
 
 def _chain(job: PieceJob) -> tuple[Source, ...]:
     """Return base files whose rows are in order, one file after the other."""
-    known = [s for s in job.sources if s.role is Role.BASE and s.sort_range is not None]
     chosen: list[Source] = []
     last: pa.Table | None = None
-    for source in follow_up(known):
+    for source in follow_up([one for one in job.sources if one.role is Role.BASE]):
         end = _end_of_sorted(job, source, last)
         if end is not None:
             chosen.append(source)
@@ -71,11 +70,13 @@ def _chain(job: PieceJob) -> tuple[Source, ...]:
 
 def follow_up(sources: Sequence[Source]) -> list[Source]:
     """Return as many files as possible whose ranges follow each other, in their order."""
+    known = [(one.sort_range[1], one.sort_range[0], one) for one in sources if one.sort_range]
     found: list[Source] = []
-    for source in sorted(sources, key=lambda s: (s.sort_range[1], s.sort_range[0], s.path)):  # type: ignore[index]
-        assert source.sort_range is not None
-        if not found or source.sort_range[0] >= found[-1].sort_range[1]:  # type: ignore[index, operator]
+    end = None
+    for high, low, source in sorted(known, key=lambda one: one[:2]):
+        if end is None or low >= end:
             found.append(source)
+            end = high
     return found
 
 

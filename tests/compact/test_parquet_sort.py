@@ -15,6 +15,7 @@ from arcticlake import Lake, Table
 from arcticlake.compact import parquet_rows, parquet_sort
 from arcticlake.compact.job import PieceJob, Source
 from arcticlake.compact.parquet_sort import follow_up, sorted_rows
+from arcticlake.read import parquet
 from arcticlake.tree.files import Role
 from tests.compact.lab import job_of
 
@@ -49,7 +50,7 @@ def times_of(job: PieceJob) -> list[int]:
 def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How many whole rows are read of every file."""
     counts: dict[str, int] = {}
-    whole = parquet_rows.read_batches
+    whole = parquet.read_batches
 
     def counted(storage: object, path: str, *args: object, **more: object) -> Iterator[object]:
         for batch in whole(storage, path, *args, **more):  # type: ignore[arg-type]
@@ -145,12 +146,3 @@ def test_the_longest_line_of_files_is_chosen() -> None:
 
     assert follow_up([wide, *reversed(line)]) == line
     assert follow_up([]) == []
-
-
-def test_wide_rows_are_read_fewer_at_a_time(table: Table) -> None:
-    table.insert(orders(range(1000), range(1000)))
-    job = with_memory(table, 2**26)
-    wide = replace(job, sources=tuple(replace(one, bytes=2**30) for one in job.sources))
-
-    assert wide.batch_rows < 1000 < job.batch_rows
-    assert replace(job, memory=1).batch_rows >= 1
