@@ -6,13 +6,14 @@ file for each of its leaves, and only descriptions of files come back.
 
 "Small" is Catalyst's own estimate of the frame's size; without one a frame counts as large.
 
-Touches Spark.
+Touches Spark and the clock.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
@@ -168,15 +169,18 @@ def _order(frame: DataFrame, order_by: str, table: str) -> Column:
 
 
 def collect_if_small(frame: DataFrame, projected: DataFrame, schema: pa.Schema) -> pa.Table | None:
-    """Return the projected rows of a frame that fits the driver; None for one that does not.
+    """Return the projected rows of a frame that fits the driver; None for one that does not."""
+    return collect_unless_huge(projected, schema) if is_small(frame) else None
 
-    The estimate may be far too low, after an explode for instance. Spark then stops the transfer
-    at its own limit for results, and the rows take the other way.
+
+def collect_unless_huge(frame: DataFrame, schema: pa.Schema) -> pa.Table | None:
+    """Return the rows of a frame that was expected to fit the driver; None if it does not.
+
+    What is expected may be far too low, after an explode for instance. Spark then stops the
+    transfer at its own limit for results, and the rows take the other way.
     """
-    if not is_small(frame):
-        return None
     try:
-        return collect(projected, schema)
+        return collect(frame, schema)
     except Exception as error:
         if "spark.driver.maxResultSize" in str(error):
             return None
@@ -184,10 +188,18 @@ def collect_if_small(frame: DataFrame, projected: DataFrame, schema: pa.Schema) 
 
 
 def collect(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """Return the frame's rows as Arrow in the given schema; NULLs are looked at by the writer."""
-    optional = pa.schema([column.with_nullable(True) for column in schema])
+    """Return the frame's rows as Arrow in the given schema; NULLs are looked at by the writer.
+
+    Hidden columns that are the same in all rows do not cross from the JVM: they are put in here.
+    """
     with invalid_rows():
-        return frame.toArrow().cast(optional)
+        rows = frame.drop(TS, SEQ).toArrow()
+    if TS in schema.names:
+        now = pa.scalar(time.time_ns() // 1000, pa.int64()).cast(schema.field(TS).type)
+        rows = rows.append_column(TS, pa.repeat(now, rows.num_rows))
+        rows = rows.append_column(SEQ, pa.nulls(rows.num_rows, pa.int64()))
+    optional = pa.schema([column.with_nullable(True) for column in schema])
+    return rows.select(schema.names).cast(optional)
 
 
 @contextmanager

@@ -84,6 +84,7 @@ def test_a_stopped_stream_goes_on_where_it_was(
     """TRI-01, RTI-01, RTI-20; batches of both sizes, and batches that were guessed wrong."""
     if way != "driver":
         monkeypatch.setattr(spark_size, "ROWS_SMALL", -1 if way == "tasks" else 1)
+        monkeypatch.setattr(spark_size, "BYTES_SMALL", 0)
     spark = table._opened.session()
     inbox.put([(1, "new", 1), (2, "new", 1)])
     inbox.put([(2, "paid", 2)])
