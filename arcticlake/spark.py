@@ -25,7 +25,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -335,6 +336,22 @@ def write_file(path: Path, text: str, mode: int) -> None:
         file.write(text)
     Path(draft).chmod(mode)
     Path(draft).replace(path)
+
+
+@contextmanager
+def settings_of(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Run what is inside under other settings, and give the session its own back."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, kept)
 
 
 def jvm_can_open(spark: SparkSession, location: str) -> bool:

@@ -1,11 +1,12 @@
 """Streams into a keyed table of ten columns: latency of small batches, rows a second of large ones.
 
-    python -m benchmarks.stream                 both
-    python -m benchmarks.stream latency rows    the named ones
+    python -m benchmarks.stream                 what has a limit
+    python -m benchmarks.stream middle cdc      the named ones, see LOADS
 
 The source makes its rows itself (`rate-micro-batch`), so nothing but Spark's own work stands before
-the write; what that costs alone is measured with a sink that drops all rows. Every number is the
-median over the batches after the first few.
+the write; what that costs alone is measured with a sink that drops all rows. Change messages
+(Debezium's envelope, updates with both images) come from files. Every number is the median over
+the batches after the first few.
 
 Prints its table; starts Spark on two cores; writes to a temporary folder.
 """
@@ -38,9 +39,18 @@ class Load:
 
     rows: int
     batches: int
+    messages: bool = False
+    """Whether rows come as change messages."""
 
 
-LOADS = {"latency": Load(10_000, 15), "rows": Load(1_000_000, 8), "middle": Load(100_000, 10)}
+LOADS = {
+    "latency": Load(10_000, 15),
+    "middle": Load(100_000, 10),
+    "rows": Load(1_000_000, 8),
+    "large": Load(4_000_000, 6),
+    "cdc": Load(10_000, 15, messages=True),
+    "cdc_large": Load(200_000, 8, messages=True),
+}
 
 
 def orders(spark: SparkSession, rows: int) -> DataFrame:
@@ -51,6 +61,10 @@ def orders(spark: SparkSession, rows: int) -> DataFrame:
         .option("numPartitions", 2)
         .load()
     )
+    return _order_columns(source)
+
+
+def _order_columns(source: DataFrame) -> DataFrame:
     value, mixed = F.col("value"), F.xxhash64("value")
     return source.select(
         value.alias("order_id"),
@@ -67,6 +81,25 @@ def orders(spark: SparkSession, rows: int) -> DataFrame:
         mixed.cast("string").alias("note"),
         (F.pmod(mixed, F.lit(2)) == 0).alias("flag"),
     )
+
+
+def write_messages(spark: SparkSession, load: Load, place: str) -> None:
+    """Write a file of change messages for each batch."""
+    names = ", ".join(column.split()[0] for column in SCHEMA.split(", "))
+    for batch in range(load.batches):
+        ids = spark.range(batch * load.rows, (batch + 1) * load.rows, 1, 1)
+        rows = _order_columns(ids.withColumnRenamed("id", "value"))
+        source = "named_struct('connector', 'postgresql', 'lsn', order_id)"
+        image = f"struct({names})"
+        envelope = (
+            f"named_struct('before', {image}, 'after', {image}, 'source', {source}, 'op', 'u')"
+        )
+        rows.selectExpr(f"to_json({envelope}) AS value").write.mode("append").text(place)
+
+
+def messages(spark: SparkSession, place: str) -> DataFrame:
+    """Return the files as a stream, one in each batch."""
+    return spark.readStream.option("maxFilesPerTrigger", 1).text(place)
 
 
 def watch(query: StreamingQuery, load: Load) -> list[dict[str, float]]:
@@ -88,16 +121,23 @@ def median(batches: list[dict[str, float]], part: str) -> float:
 def measure(lake: Lake, name: str, load: Load, place: str) -> None:
     """Print one line: the write itself, the whole batch, and the source alone."""
     table = lake.create_table(f"shop.{name}", SCHEMA, primary_key="order_id")
-    query = table.stream_upsert(orders(lake.spark, load.rows), checkpoint=f"{place}/{name}")
+    if load.messages:
+        log = f"{place}/{name}-log"
+        write_messages(lake.spark, load, log)
+        source, checkpoint = messages(lake.spark, log), f"{place}/{name}"
+        query = table.stream_changes(source, format="debezium-json", checkpoint=checkpoint)
+    else:
+        source = orders(lake.spark, load.rows)
+        query = table.stream_upsert(source, checkpoint=f"{place}/{name}")
     batches = watch(query, load)
-    bare = orders(lake.spark, load.rows).writeStream.format("noop")
+    bare = source.writeStream.format("noop")
     alone = watch(bare.option("checkpointLocation", f"{place}/{name}-bare").start(), load)
     whole, write = median(batches, "triggerExecution"), median(batches, "addBatch")
-    source = median(alone, "triggerExecution")
+    before = median(alone, "triggerExecution")
     total = load.rows * len(batches) / sum(batch["triggerExecution"] for batch in batches)
     print(
         f"{name:8} {load.rows:>9,} rows a batch: write and commit {write:.2f} s, whole batch "
-        f"{whole:.2f} s (source alone {source:.2f} s), {total:,.0f} rows/s"
+        f"{whole:.2f} s (source alone {before:.2f} s), {total:,.0f} rows/s"
     )
     if name == "latency":
         _judge("commit of 10,000 rows", write, LATENCY_SECONDS_MAX, "s", low=True)

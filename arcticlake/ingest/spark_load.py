@@ -11,8 +11,6 @@ Touches Spark and, by it, data files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import uuid4
 
 from pyiceberg.schema import Schema
@@ -24,14 +22,14 @@ from pyiceberg.types import (
     TimestampType,
     TimestamptzType,
 )
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from arcticlake.ingest.job import WriteJob, Written
 from arcticlake.ingest.parquet_check import written_by_others
 from arcticlake.ingest.spark import estimated_bytes, invalid_rows
-from arcticlake.spark import jvm_can_open
+from arcticlake.spark import jvm_can_open, settings_of
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import spark_json
 from arcticlake.tree.forest import Tree
@@ -77,7 +75,7 @@ def load_frame(frame: DataFrame, job: WriteJob, spec: TableSpec) -> Written:
     tasks = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "4")))
     leaf = _leaf_column(hash_column(F.col(f"`{key.name}`"), key.field_type), tree)
     placed = frame.select(*_with_ids(spec.schema), leaf.alias(_LEAF))
-    with _settings(frame.sparkSession), invalid_rows(spec.name):
+    with settings_of(frame.sparkSession, _SETTINGS), invalid_rows(spec.name):
         writer = placed.coalesce(tasks).write.partitionBy(_LEAF)
         writer.option(_ZSTD_LEVEL, "1").parquet(folder, compression="zstd")
     return written_by_others(job, folder, tree.leaves)
@@ -97,19 +95,3 @@ def _leaf_column(hashed: Column, tree: Tree) -> Column:
     numbers = [tree.leaves.index(tree.leaf(index)) for index in range(mask + 1)]
     index = hashed.bitwiseAND(F.lit(mask))
     return index if numbers == list(range(mask + 1)) else F.get(F.lit(numbers), index)
-
-
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """Write under the settings that Iceberg's files need, and give the session its own back."""
-    before = {name: spark.conf.get(name, None) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, kept in before.items():
-            if kept is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, kept)

@@ -89,7 +89,7 @@ def image_columns(spec: TableSpec, known: Format) -> list[list[str]]:
         f"{texts_of.format('newer')} AS nt",
         f"{lower.format('older')} AS `on`",
         f"{texts_of.format('older')} AS ot",
-        f"{_extra(spec, 'map_keys(coalesce(newer, older))')} AS extra",
+        "map_keys(coalesce(newer, older)) AS spelled",
         "newer IS NOT NULL AS has_new",
         "older IS NOT NULL AS has_old",
     ]
@@ -99,14 +99,19 @@ def image_columns(spec: TableSpec, known: Format) -> list[list[str]]:
             "transform(shape, s -> s.name) AS sk",
             "transform(shape, s -> s.parameters['scale']) AS ss",
         ]
-    flags = ["extra", "has_new", "has_old", f"{_twice('nn')} OR {_twice('`on`')} AS twice"]
+    flags = [
+        f"{_extra(spec)} AS extra",
+        *("has_new", "has_old", f"{_twice('nn')} OR {_twice('`on`')} AS twice"),
+    ]
     texts = [text for i, column in columns for text in _texts(i, column, known)]
     return [[*keep, *names], [*keep, *flags, *texts]]
 
 
-def _extra(spec: TableSpec, names: str) -> str:
-    known = ", ".join(quote(name.lower()) for name in spec.columns)
-    return f"filter({names}, x -> NOT array_contains(array({known}), lower(x)))"
+def _extra(spec: TableSpec) -> str:
+    """Return the names that the table does not have; mostly there are none, which is seen fast."""
+    known = f"array({', '.join(quote(name.lower()) for name in spec.columns)})"
+    strange = f"filter(spelled, x -> NOT array_contains({known}, lower(x)))"
+    return f"if(size(array_except(coalesce(nn, `on`), {known})) > 0, {strange}, NULL)"
 
 
 def _twice(names: str) -> str:
@@ -116,28 +121,35 @@ def _twice(names: str) -> str:
 def _texts(number: int, column: NestedField, known: Format) -> list[str]:
     """Return the texts of one column; a name that is not there has no text."""
     name = quote(column.name.lower())
-    new = f"get(nt, array_position(nn, {name}) - 1)"
-    old = f"get(ot, array_position(`on`, {name}) - 1)"
+    new, old = _find("nt", "nn", number, name), _find("ot", "`on`", number, name)
     if known.overlay:
         # Only what changed is in `old`; a delete has its whole row there.
         changed = f"array_position(`on`, {name}) > 0 OR nn IS NULL"
         old = f"if({changed}, {old}, if(`on` IS NULL, NULL, {new}))"
-    else:
-        new = f"if({new} = '{UNAVAILABLE}', coalesce({old}, '{UNAVAILABLE}'), {new})"
     texts = [f"{new} AS n{number}", f"{old} AS o{number}"]
     if known.shape is not None:
-        place = f"array_position(sn, {name}) - 1"
-        texts += [f"get(sk, {place}) AS k{number}", f"get(ss, {place}) AS s{number}"]
+        texts += [
+            f"{_find('sk', 'sn', number, name)} AS k{number}",
+            f"{_find('ss', 'sn', number, name)} AS s{number}",
+        ]
     return texts
+
+
+def _find(values: str, names: str, number: int, name: str) -> str:
+    """Return the value of a name, which mostly stands where the table has it: look there first."""
+    searched = f"get({values}, array_position({names}, {name}) - 1)"
+    return f"if(get({names}, {number}) = {name}, get({values}, {number}), {searched})"
 
 
 def value_columns(spec: TableSpec, known: Format, time_unit: str | None) -> list[list[str]]:
     """Return the select lists that read all texts as values."""
     keep = ["raw", "broken", "position", "place", "op", "extra", "has_new", "has_old", "twice"]
-    plain, values = list(keep), list(keep)
+    whole, plain, values = list(keep), list(keep), list(keep)
     for i, column in enumerate(spec.schema.fields):
         kind = column.field_type
         hint = None if known.shape is None else Hint(f"k{i}", f"s{i}")
+        sent = f"if(n{i} = '{UNAVAILABLE}', coalesce(o{i}, n{i}), n{i}) AS n{i}"
+        whole += [sent, f"o{i}", *(() if hint is None else (f"k{i}", f"s{i}"))]
         plain += [] if hint is None else [f"k{i}"]
         for text, value in ((f"n{i}", f"v{i}"), (f"o{i}", f"w{i}")):
             if hint is not None and isinstance(kind, DecimalType):
@@ -145,7 +157,8 @@ def value_columns(spec: TableSpec, known: Format, time_unit: str | None) -> list
             else:
                 plain.append(text)
             values += [text, f"{cast_text(kind, text, time_unit=time_unit, hint=hint)} AS {value}"]
-    return [values] if known.shape is None else [plain, values]
+    lists = [] if known.overlay else [whole]
+    return [*lists, values] if known.shape is None else [*lists, plain, values]
 
 
 def plain_columns(

@@ -42,6 +42,8 @@ from arcticlake.table.types import arrow_schema, schema_from_spark, spark_type_n
 
 VALUE = "value"
 """The column of messages, as Spark's Kafka source has it."""
+PARSE_SETTINGS = {"spark.sql.codegen.wholeStage": "false"}
+"""In one piece the generated code is too long for the JVM to compile, and runs half as fast."""
 
 
 def parse_changes(frame: DataFrame, spec: TableSpec, request: ChangeRequest) -> DataFrame:

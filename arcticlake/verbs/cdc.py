@@ -34,6 +34,7 @@ from arcticlake.ingest.normalize import cast_rows, changes_of, plan_columns, row
 from arcticlake.ingest.parquet import remove_files, write_in_threads
 from arcticlake.ingest.plan import change_job, place_terms
 from arcticlake.read.lookup import find_rows
+from arcticlake.spark import settings_of
 from arcticlake.stream.cdc_format import ROWS, ChangeRequest
 from arcticlake.stream.cdc_plan import NOTES, PLACED, REJECT, SPLIT, TRUNCATE
 from arcticlake.stream.cdc_split import (
@@ -46,6 +47,7 @@ from arcticlake.stream.cdc_split import (
 )
 from arcticlake.stream.cdc_survey import Survey, rejects_of, show_rejects, survey_rows
 from arcticlake.stream.spark_cdc import (
+    PARSE_SETTINGS,
     collect_rejects,
     infer_kinds,
     parse_changes,
@@ -142,11 +144,11 @@ def _frame(table: Opened, frame: object) -> DataFrame:
 def _parse(messages: DataFrame, spec: TableSpec, request: ChangeRequest, batch: Batch) -> _Parsed:
     changes = parse_changes(messages, spec, request)
     schema = pa.schema([*_change_schema(spec), *NOTES])
-    rows = batch.collect(messages, changes, schema)
-    if rows is not None:
-        return _Parsed(survey_rows(rows), rows, None)
-    kept = changes.persist()  # looked at, then written
-    with ingest_spark.invalid_rows(spec.name):
+    with settings_of(messages.sparkSession, PARSE_SETTINGS), ingest_spark.invalid_rows(spec.name):
+        rows = batch.collect(messages, changes, schema)
+        if rows is not None:
+            return _Parsed(survey_rows(rows), rows, None)
+        kept = changes.persist()  # looked at, then written
         return _Parsed(survey_frame(kept), None, kept)
 
 
