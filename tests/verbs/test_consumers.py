@@ -1,4 +1,4 @@
-"""Consumers as a user sees them; streams record them in tests/stream/test_spark_reader.py."""
+"""Consumers as a user sees them; streams record them in tests/stream/test_spark_feed.py."""
 
 from __future__ import annotations
 

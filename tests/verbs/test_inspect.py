@@ -33,7 +33,7 @@ def test_a_tag_keeps_naming_its_version(table: Table) -> None:
     assert table.to_arrow().num_rows == 0
 
 
-def test_plain_iceberg_readers_find_the_tag_on_base(lake: Lake, table: Table) -> None:
+def test_plain_spark_feeds_find_the_tag_on_base(lake: Lake, table: Table) -> None:
     table.insert(rows(1, 2))
     table.create_tag("eod")
     table.insert(rows(3))
