@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -192,8 +193,9 @@ class _WatchedTable:
     def __init__(self, request: FeedRequest, struct: StructType) -> None:
         self._catalog = open_catalog(request.warehouse, request.catalog)
         self._request = request
-        self._look()
         self._state: tuple[int, Pin, list[int]] | None = None
+        self._types: dict[int, IcebergType] = {}
+        self._look()
         self.schema = _business(self.seen.pair.spec, struct, request)
 
     def newest_after(self, version: int) -> int:
@@ -220,6 +222,19 @@ class _WatchedTable:
         self._looked = time.monotonic()
         self.seen: Seen = look(self._catalog, self._request.table)
         self.newest = self.seen.newest
+        self._check_types()
+
+    def _check_types(self) -> None:
+        """Stop where a column was widened: its values may not fit the type that Spark expects."""
+        for field in self.seen.pair.spec.schema.fields:
+            first = self._types.setdefault(field.field_id, field.field_type)
+            if first != field.field_type:
+                message = (
+                    f"table {self._request.table}: column {field.name} was {first} when the query "
+                    f"began and is {field.field_type} now; restart the query, it goes on where it "
+                    "is"
+                )
+                raise InvalidRequest(message)
 
 
 def _business(spec: TableSpec, struct: StructType, request: FeedRequest) -> pa.Schema:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyiceberg.catalog
 import pytest
+from pyiceberg.utils.config import Config
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles, ReadMaxRows
 
 from arcticlake import Lake, Table
@@ -27,6 +29,8 @@ class Query:
 
     def __init__(self, warehouse: Path, **options: str) -> None:
         self.options = {"path": NAME, "warehouse": str(warehouse), "pollInterval": "0"} | options
+        if "catalog" in options:
+            del self.options["warehouse"]
         self.offsets: list[str] = []
         self.start()
 
@@ -84,11 +88,6 @@ def told(found: list[dict[str, object]]) -> list[Row]:
 
 def flat(batches: list[list[dict[str, object]]]) -> list[dict[str, object]]:
     return [row for batch in batches for row in batch]
-
-
-@pytest.fixture
-def lake(warehouse: Path) -> Lake:
-    return Lake.open(str(warehouse))
 
 
 @pytest.fixture
@@ -244,6 +243,44 @@ def test_an_empty_table_is_waited_for(table: Table, warehouse: Path) -> None:
     assert told(flat(query.all())) == [("insert", 1, 1, "new")]
 
 
+def test_a_split_between_batches_changes_nothing(lake: Lake, warehouse: Path) -> None:
+    """SPL-07, INC-37: leaves that split in the middle of the state and of a version."""
+    table = orders(lake, options={"initial-nodes": 1, "leaf-size": "3KB"})
+    table.upsert(rows(range(1000)))
+    query = Query(warehouse, maxFilesPerTrigger="1", order="true")
+    found = query.batch() or []
+    splits = [*table.compact("auto").events]
+    sent = table.upsert(rows(range(0, 1000, 3), "sent")).version
+    found += query.batch() or []
+    splits += table.compact("auto").events
+    query.start()
+    late = table.upsert(rows(range(5), "late")).version
+    found += flat(query.all())
+
+    assert any(event.startswith("split") for event in splits)
+    assert len(table.tree().leaves) > 1
+    assert told(found) == sorted(
+        [
+            *(("insert", 1, n, "new") for n in range(1000)),
+            *(("update_postimage", sent, n, "sent") for n in range(0, 1000, 3)),
+            *(("update_postimage", late, n, "late") for n in range(5)),
+        ]
+    )
+
+
+def test_a_column_that_is_widened_asks_for_a_restart(table: Table, warehouse: Path) -> None:
+    """Spark fixes the types of a query at its start, and no value is ever cut to fit them."""
+    table.upsert(rows([1]))
+    query = Query(warehouse)
+    assert query.batch() is not None
+    table.widen_column("qty", "bigint")
+    table.upsert([{"order_id": 3, "status": "new", "amount": None, "qty": 2**40}])
+    with pytest.raises(InvalidRequest, match=r"qty was int when.* is long now; restart"):
+        query.all()
+    query.start()
+    assert [row["qty"] for row in flat(query.all())] == [2**40]
+
+
 def test_a_new_column_shows_after_a_restart(table: Table, warehouse: Path) -> None:
     """A running query keeps its columns, by field id."""
     table.upsert(rows([1]))
@@ -271,6 +308,27 @@ def test_an_overwrite_is_told_and_its_rows_follow(table: Table, warehouse: Path)
         ("overwrite", None),
         ("insert", 5),
     ]
+
+
+def test_an_overwrite_with_changes_on_top_is_compared(table: Table, warehouse: Path) -> None:
+    """BAT-04: one row could not tell which of the older changes came back."""
+    table.insert(rows([1, 2, 3]))
+    paid = table.upsert(rows([2], "paid")).version
+    table.upsert(rows([3], "sent"))
+    query = Query(warehouse)
+    query.all()
+    table.overwrite(rows([1, 2], "fresh"), change_version=paid)
+    found = flat(query.all())
+
+    state = {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
+    copy: dict[object, object] = {1: "new", 2: "paid", 3: "sent"}
+    for row in found:
+        if row["_change_type"] == "delete":
+            del copy[row["order_id"]]
+        else:
+            copy[row["order_id"]] = row["status"]
+    assert copy == state == {1: "fresh", 2: "fresh", 3: "sent"}
+    assert "overwrite" not in {row["_change_type"] for row in found}
 
 
 def test_a_table_without_a_key_streams_its_inserts(lake: Lake, warehouse: Path) -> None:
@@ -307,6 +365,39 @@ def test_a_copy_in_the_order_of_changes_equals_the_table(lake: Lake, warehouse: 
         else:
             copy[row["order_id"]] = row["status"]
     assert copy == {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
+
+
+def test_a_copy_follows_keys_that_change_their_partition(lake: Lake, warehouse: Path) -> None:
+    """KUP-03: the delete in the old partition comes before the row in the new one."""
+    table = orders(lake, partition_by=["status"], options={"initial-nodes": 1, "locate": True})
+    table.upsert(rows([1, 2, 3]))
+    query = Query(warehouse, order="true", maxFilesPerTrigger="1")
+    found = query.batch() or []
+    for status in ("paid", "new", "sent"):
+        table.upsert(rows([1, 2], status))
+    found += flat(query.all())
+
+    copy: dict[object, object] = {}
+    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
+        if row["_change_type"] == "delete":
+            copy.pop(row["order_id"], None)
+        else:
+            copy[row["order_id"]] = row["status"]
+    assert copy == {1: "sent", 2: "sent", 3: "new"}
+
+
+def test_a_catalog_is_named_instead_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", f"sqlite:///{tmp_path}/prod.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", str(tmp_path / "w"))
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    table = orders(Lake.open(catalog="prod"))
+    table.upsert(rows([1]))
+    query = Query(tmp_path, catalog="prod")
+
+    assert told(flat(query.all())) == [("insert", 1, 1, "new")]
 
 
 def test_an_expired_range_is_an_error_and_never_an_empty_batch(
