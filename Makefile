@@ -19,7 +19,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; d
 	if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$name; break; fi; done)
 
-.PHONY: help demo test check bench bench-compact bench-headline fuzz kills interop lock clean lint types tidy
+.PHONY: help demo test check bench bench-compact bench-stream bench-headline fuzz kills interop lock clean lint types tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bench: $(READY) ## Measure the day of upserts against plain Spark
 bench-compact: $(READY) ## Measure compaction against a bare copy, and plans of 10,000 files
 	$(BIN)/python -m benchmarks.compaction $(ARGS)
 	$(BIN)/python -m benchmarks.compaction_plan
+
+bench-stream: $(READY) ## Measure streams: latency of a small batch, rows a second, change messages
+	$(BIN)/python -m benchmarks.stream latency rows large cdc cdc_large $(ARGS)
 
 bench-headline: $(READY) ## 100 M rows and 10 M changes, and a leaf of 4 GB under 1 GB (20 GB of disk)
 	$(BIN)/python -m benchmarks.compaction headline memory $(ARGS)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,77 +14,8 @@ from arcticlake import Lake, Table
 from arcticlake.errors import InvalidRequest, NotFound
 from arcticlake.stream import iceberg_feed
 from arcticlake.stream.offset import BEGINNING, Offset, Pin, decode_offset, encode_offset
-from arcticlake.stream.spark_feed import feed_struct
-from arcticlake.stream.spark_reader import StreamReader
+from tests.stream.drive import Query, flat, told
 from tests.verbs.shop import NAME, keys, orders, rows
-
-Row = tuple[str, int, int, str | None]
-
-
-class Query:
-    """What Spark does: it keeps offsets as JSON, and may ask for the last batch again."""
-
-    def __init__(self, warehouse: Path, **options: str) -> None:
-        self.options = {"path": NAME, "warehouse": str(warehouse), "pollInterval": "0"} | options
-        if "catalog" in options:
-            del self.options["warehouse"]
-        self.offsets: list[str] = []
-        self.start()
-
-    def start(self, **options: str) -> None:
-        """Start, or start again from the checkpoint."""
-        self.options |= options
-        struct = feed_struct(self.options)
-        self.reader = StreamReader(self.options, struct)
-        self.worker: StreamReader = pickle.loads(pickle.dumps(self.reader))
-
-    @property
-    def end(self) -> dict[str, int | bool]:
-        if not self.offsets:
-            return self.reader.initialOffset()
-        return dict(json.loads(self.offsets[-1]))
-
-    def batch(self) -> list[dict[str, object]] | None:
-        """Run one batch; None if there is nothing to read."""
-        start = self.end
-        end = self.reader.latestOffset(start, self.reader.getDefaultReadLimit())
-        if end == start:
-            return None
-        found = self.between(start, end)
-        self.offsets.append(json.dumps(end))
-        self.reader.commit(end)
-        return found
-
-    def between(
-        self, start: Mapping[str, object], end: Mapping[str, object]
-    ) -> list[dict[str, object]]:
-        found = []
-        for share in pickle.loads(pickle.dumps(self.reader.partitions(start, end))):
-            for batch in self.worker.read(share):
-                found += batch.to_pylist()
-        return found
-
-    def all(self) -> list[list[dict[str, object]]]:
-        batches = []
-        while (found := self.batch()) is not None:
-            batches.append(found)
-        return batches
-
-
-def told(found: list[dict[str, object]]) -> list[Row]:
-    return sorted(
-        (
-            str(r["_change_type"]),
-            int(str(r["_commit_version"])),
-            int(str(r["order_id"])),
-            r["status"],
-        )  # type: ignore[misc]
-        for r in found
-    )
-
-
-def flat(batches: list[list[dict[str, object]]]) -> list[dict[str, object]]:
-    return [row for batch in batches for row in batch]
 
 
 @pytest.fixture
@@ -135,54 +63,6 @@ def test_a_start_that_is_not_there_is_an_error(table: Table, warehouse: Path) ->
         Query(warehouse, since=(datetime.now(UTC) + timedelta(days=1)).isoformat()).batch()
     with pytest.raises(InvalidRequest, match="INC-11"):
         Query(warehouse, until="7")
-
-
-@pytest.mark.parametrize("kind", ["minor", "major", "full"])
-@pytest.mark.parametrize("limit", [{}, {"maxFilesPerTrigger": "1"}, {"maxRowsPerTrigger": "2"}])
-def test_compaction_between_batches_changes_nothing(
-    kind: str, limit: dict[str, str], lake: Lake, warehouse: Path
-) -> None:
-    """INC-15..18, INC-37: in the middle of the state and of a version, with a restart each time."""
-    table = orders(lake, options={"initial-nodes": 4})
-    table.insert(rows(range(20)))
-    table.upsert(rows(range(0, 20, 2), "paid"))
-    table.delete(keys(1, 2))
-    query = Query(warehouse, **limit)
-    found = query.batch() or []
-    table.compact(kind)
-    query.start()
-    sent = table.upsert(rows(range(5), "sent")).version
-    while (more := query.batch()) is not None:
-        found += more
-        table.compact(kind)
-        query.start()
-    late = table.upsert(rows([7], "late")).version
-    table.compact(kind)
-    query.start()
-    found += flat(query.all())
-
-    first = [("insert", 3, n, "new" if n % 2 else "paid") for n in range(20) if n not in {1, 2}]
-    then = [("update_postimage", sent, n, "sent") for n in range(5)]
-    assert told(found) == sorted([*first, *then, ("update_postimage", late, 7, "late")])
-
-
-def test_a_batch_that_is_asked_for_again_is_the_same(lake: Lake, warehouse: Path) -> None:
-    """INC-19: also the very first one, whose start says nothing, after commits and compaction."""
-    table = orders(lake, options={"initial-nodes": 4})
-    table.insert(rows(range(20)))
-    table.upsert(rows(range(0, 20, 2), "paid"))
-    query = Query(warehouse, maxFilesPerTrigger="2")
-    starts, found, ends = [query.end], [query.batch()], [query.end]
-    for _ in range(12):
-        table.upsert(rows([3], "more"))
-        table.compact("major")
-        starts.append(query.end)
-        found.append(query.batch())
-        ends.append(query.end)
-    query.start()
-    for start, rows_of_batch, end in zip(starts, found, ends, strict=True):
-        assert told(query.between(start, end)) == told(rows_of_batch or [])
-    assert json.loads(query.offsets[0])["initial"] is True
 
 
 def test_limits_cut_batches_but_never_a_file(lake: Lake, warehouse: Path) -> None:
@@ -243,94 +123,6 @@ def test_an_empty_table_is_waited_for(table: Table, warehouse: Path) -> None:
     assert told(flat(query.all())) == [("insert", 1, 1, "new")]
 
 
-def test_a_split_between_batches_changes_nothing(lake: Lake, warehouse: Path) -> None:
-    """SPL-07, INC-37: leaves that split in the middle of the state and of a version."""
-    table = orders(lake, options={"initial-nodes": 1, "leaf-size": "3KB"})
-    table.upsert(rows(range(1000)))
-    query = Query(warehouse, maxFilesPerTrigger="1", order="true")
-    found = query.batch() or []
-    splits = [*table.compact("auto").events]
-    sent = table.upsert(rows(range(0, 1000, 3), "sent")).version
-    found += query.batch() or []
-    splits += table.compact("auto").events
-    query.start()
-    late = table.upsert(rows(range(5), "late")).version
-    found += flat(query.all())
-
-    assert any(event.startswith("split") for event in splits)
-    assert len(table.tree().leaves) > 1
-    assert told(found) == sorted(
-        [
-            *(("insert", 1, n, "new") for n in range(1000)),
-            *(("update_postimage", sent, n, "sent") for n in range(0, 1000, 3)),
-            *(("update_postimage", late, n, "late") for n in range(5)),
-        ]
-    )
-
-
-def test_a_column_that_is_widened_asks_for_a_restart(table: Table, warehouse: Path) -> None:
-    """Spark fixes the types of a query at its start, and no value is ever cut to fit them."""
-    table.upsert(rows([1]))
-    query = Query(warehouse)
-    assert query.batch() is not None
-    table.widen_column("qty", "bigint")
-    table.upsert([{"order_id": 3, "status": "new", "amount": None, "qty": 2**40}])
-    with pytest.raises(InvalidRequest, match=r"qty was int when.* is long now; restart"):
-        query.all()
-    query.start()
-    assert [row["qty"] for row in flat(query.all())] == [2**40]
-
-
-def test_a_new_column_shows_after_a_restart(table: Table, warehouse: Path) -> None:
-    """A running query keeps its columns, by field id."""
-    table.upsert(rows([1]))
-    query = Query(warehouse)
-    assert query.batch() is not None
-    table.add_column("note", "string")
-    table.rename_column("qty", "quantity")
-    renamed = {"order_id": 2, "status": "new", "amount": None, "quantity": 5, "note": None}
-    table.upsert([renamed])
-    found = flat(query.all())
-    assert "note" not in found[0]
-    assert found[0]["qty"] == 5, "the same column under its old name"
-    query.start()
-    table.upsert([renamed | {"order_id": 3, "note": "hello"}])
-    assert [row["note"] for row in flat(query.all())] == ["hello"]
-
-
-def test_an_overwrite_is_told_and_its_rows_follow(table: Table, warehouse: Path) -> None:
-    table.insert(rows([1, 2]))
-    query = Query(warehouse)
-    query.all()
-    table.overwrite(rows([5]))
-    found = flat(query.all())
-    assert [(r["_change_type"], r["order_id"]) for r in found] == [
-        ("overwrite", None),
-        ("insert", 5),
-    ]
-
-
-def test_an_overwrite_with_changes_on_top_is_compared(table: Table, warehouse: Path) -> None:
-    """BAT-04: one row could not tell which of the older changes came back."""
-    table.insert(rows([1, 2, 3]))
-    paid = table.upsert(rows([2], "paid")).version
-    table.upsert(rows([3], "sent"))
-    query = Query(warehouse)
-    query.all()
-    table.overwrite(rows([1, 2], "fresh"), change_version=paid)
-    found = flat(query.all())
-
-    state = {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
-    copy: dict[object, object] = {1: "new", 2: "paid", 3: "sent"}
-    for row in found:
-        if row["_change_type"] == "delete":
-            del copy[row["order_id"]]
-        else:
-            copy[row["order_id"]] = row["status"]
-    assert copy == state == {1: "fresh", 2: "fresh", 3: "sent"}
-    assert "overwrite" not in {row["_change_type"] for row in found}
-
-
 def test_a_table_without_a_key_streams_its_inserts(lake: Lake, warehouse: Path) -> None:
     table = lake.create_table(NAME, "order_id bigint, status string")
     table.insert([{"order_id": 1, "status": "a"}])
@@ -341,49 +133,6 @@ def test_a_table_without_a_key_streams_its_inserts(lake: Lake, warehouse: Path) 
     found += flat(query.all())
     assert told(found) == [("insert", 1, 1, "a"), ("insert", 2, 2, "b")]
     assert [consumer.name for consumer in table.consumers()] == ["c"]
-
-
-def test_a_copy_in_the_order_of_changes_equals_the_table(lake: Lake, warehouse: Path) -> None:
-    """`_change_order` alone decides, over batches that cut versions."""
-    table = orders(lake, options={"initial-nodes": 2})
-    table.insert(rows(range(6)))
-    query = Query(warehouse, order="true", maxFilesPerTrigger="1")
-    found = query.batch() or []
-    log = [(1, "a", 3), (1, "b", 5), (1, "c", 4), (2, "x", 1), (2, "gone", 2)]
-    rest = {"amount": None, "qty": None}
-    changes = [{"order_id": n, "status": status, "at": at} | rest for n, status, at in log]
-    table.upsert(changes, order_by="at", delete_when="status = 'gone'")
-    table.upsert(rows([3], "later"))
-    found += flat(query.all())
-
-    numbers = [(row["order_id"], row["_change_order"]) for row in found]
-    assert len(set(numbers)) == len(numbers), "no two changes of a key are equal"
-    copy: dict[object, object] = {}
-    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
-        if row["_change_type"] == "delete":
-            copy.pop(row["order_id"], None)
-        else:
-            copy[row["order_id"]] = row["status"]
-    assert copy == {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
-
-
-def test_a_copy_follows_keys_that_change_their_partition(lake: Lake, warehouse: Path) -> None:
-    """KUP-03: the delete in the old partition comes before the row in the new one."""
-    table = orders(lake, partition_by=["status"], options={"initial-nodes": 1, "locate": True})
-    table.upsert(rows([1, 2, 3]))
-    query = Query(warehouse, order="true", maxFilesPerTrigger="1")
-    found = query.batch() or []
-    for status in ("paid", "new", "sent"):
-        table.upsert(rows([1, 2], status))
-    found += flat(query.all())
-
-    copy: dict[object, object] = {}
-    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
-        if row["_change_type"] == "delete":
-            copy.pop(row["order_id"], None)
-        else:
-            copy[row["order_id"]] = row["status"]
-    assert copy == {1: "sent", 2: "sent", 3: "new"}
 
 
 def test_a_catalog_is_named_instead_of_a_folder(
