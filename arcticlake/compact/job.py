@@ -22,8 +22,6 @@ BATCH_ROWS_MAX = 256 * 1024
 BATCH_ROWS_MIN = 64
 BATCH_SHARE = 32
 """A batch takes at most this part of a task's memory."""
-ARROW_BYTES = 4
-"""Bytes of a row in memory for each byte of it on disk, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,6 @@ class Source:
     rows: int
     sequence: int
     """The commit sequence of change rows that have none of their own."""
-    bytes: int
     sort_range: tuple[Any, Any] | None = None
     """Lowest and highest value of the first sort column, NULL aside, where they are known."""
 
@@ -59,6 +56,8 @@ class PieceJob:
     """Files that a leaf's rows are spread over by the range of the first key column."""
     memory: int
     """Bytes that the task may hold."""
+    row_bytes: int = 0
+    """What a row takes in memory; 0 before anybody looked."""
     stamps: bool = False
     """Whether rows keep the sequence of their commit in `_seq`, as change rows must."""
 
@@ -68,15 +67,9 @@ class PieceJob:
         return sum(source.rows for source in self.sources)
 
     @property
-    def row_bytes(self) -> int:
-        """What a row takes in memory, roughly."""
-        size = sum(source.bytes for source in self.sources)
-        return max(1, ARROW_BYTES * size // max(1, self.rows))
-
-    @property
     def batch_rows(self) -> int:
         """How many rows are read at a time."""
-        fit = self.memory // BATCH_SHARE // self.row_bytes
+        fit = self.memory // BATCH_SHARE // max(1, self.row_bytes)
         return min(BATCH_ROWS_MAX, max(BATCH_ROWS_MIN, fit))
 
 

@@ -28,8 +28,8 @@ class _Stream:
         self.ended = False
 
     def fill(self, wanted: int) -> None:
-        """Have so many rows at hand, or all that there are."""
-        while not self.ended and (self.rows is None or self.rows.num_rows < wanted):
+        """Have so many bytes of rows at hand, or all that there are."""
+        while not self.ended and (self.rows is None or self.rows.nbytes < wanted):
             more = next(self.tables, None)
             self.ended = more is None
             if more is not None:
@@ -41,16 +41,16 @@ class _Stream:
 
 
 def merge_sorted(
-    streams: Sequence[Iterator[pa.Table]], sort: Sequence[str], at_hand: int
+    streams: Sequence[Iterator[pa.Table]], sort: Sequence[str], bytes_at_hand: int
 ) -> Iterator[pa.Table]:
     """Yield all rows in the order of a sort key; every stream has this order itself.
 
-    `at_hand` is how many rows of each stream are held, or one of its tables if that is more.
+    `bytes_at_hand` is how much of each stream is held, or one of its tables if that is more.
     """
     open_streams = [_Stream(tables) for tables in streams]
     while True:
         for stream in open_streams:
-            stream.fill(at_hand)
+            stream.fill(bytes_at_hand)
         open_streams = [stream for stream in open_streams if stream.rows is not None]
         held = [stream.rows for stream in open_streams if stream.rows is not None]
         if not held:

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from arcticlake.compact.cuts import cut_evenly, part_of
 from arcticlake.compact.job import PieceJob, Rewritten, TaskJob
-from arcticlake.compact.parquet_rows import marked_rows
+from arcticlake.compact.parquet_rows import marked_rows, measured
 from arcticlake.compact.parquet_sort import sorted_rows
 from arcticlake.ingest.parquet import TreeWriter, remove_files
 from arcticlake.ingest.place import Placed, number_among, place_among
@@ -83,6 +83,7 @@ def run_side_by_side(
 
 def run_piece(job: PieceJob) -> Rewritten:
     """Write the live rows of a piece as new files."""
+    job = measured(job)
 
     def place(rows: pa.Table) -> Iterator[Placed]:
         return place_among(rows, job.partition, job.outputs, job.write.bucket)

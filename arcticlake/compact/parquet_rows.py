@@ -1,6 +1,7 @@
 """The live rows of the files of a piece, batch by batch.
 
-Batches are as large as the memory of the task allows, so that wide rows come fewer at a time.
+Batches are as large as the memory of the task allows, so that wide rows come fewer at a time. How
+wide rows are is seen from a few of them: a file does not tell, repeated text takes no room there.
 
 Touches data files, which it only reads.
 """
@@ -8,6 +9,7 @@ Touches data files, which it only reads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,21 @@ from arcticlake.compact.job import PieceJob, Source
 from arcticlake.read.parquet import read_batches
 from arcticlake.resolve.bitmap import Mask
 from arcticlake.table.change import SEQ
+
+SAMPLE_FILES = 3
+SAMPLE_ROWS = 1024
+
+
+def measured(job: PieceJob) -> PieceJob:
+    """Return the job with the width of its rows."""
+    every = max(1, len(job.sources) // SAMPLE_FILES)
+    widths = [0]
+    for source in job.sources[::every]:
+        storage, schema = job.write.storage, job.write.schema
+        for first in read_batches(storage, source.path, schema, batch_rows=SAMPLE_ROWS):
+            widths.append(-(-first.nbytes // max(1, first.num_rows)))
+            break
+    return replace(job, row_bytes=max(1, *widths))
 
 
 def live_rows(job: PieceJob, source: Source, dead: Mask | None) -> Iterator[pa.Table]:

@@ -45,8 +45,7 @@ def sorted_rows(job: PieceJob, dead: Mapping[str, Mask]) -> Iterator[pa.Table]:
         streams = list(_runs(job, loose, dead, run_bytes, Path(place)))
         if chain:
             streams.append(_in_turn(job, chain, dead))
-        at_hand = run_bytes // job.row_bytes // max(1, len(streams))
-        yield from merge_sorted(streams, job.sort, max(1, at_hand))
+        yield from merge_sorted(streams, job.sort, run_bytes // max(1, len(streams)))
 
 
 def _in_turn(

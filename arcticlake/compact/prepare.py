@@ -150,7 +150,7 @@ def _lanes(plan: CompactionPlan, piece: Piece) -> int:
 def _source(file: FileEntry) -> Source:
     low, high = (*file.sort_lower, None)[0], (*file.sort_upper, None)[0]
     known = None if low is None or high is None else (low, high)
-    return Source(file.path, file.role, file.rows, file.sequence, file.bytes, known)
+    return Source(file.path, file.role, file.rows, file.sequence, known)
 
 
 def _by_key(file: FileEntry) -> tuple[bool, object, str]:

@@ -56,4 +56,4 @@ def plan_tag(log: Log, name: str, version: object) -> TagPlan:
         message = f"table {log.table}: a tag needs a version from history(), not {wanted!r}"
         raise InvalidRequest(message)
     view = plan_view(log, wanted)
-    return TagPlan(Tag(name, wanted), view.base_snapshot_id, view.change_snapshot_id)
+    return TagPlan(Tag(name, view.version), view.base_snapshot_id, view.change_snapshot_id)

@@ -57,7 +57,7 @@ NOTES = pa.schema(
     }
 )
 """What the verb learns of each row beside its change: PLACED, whether its old partition is known;
-SPLIT, whether it is the delete of a split update; EXTRA, columns that the table does not have."""
+SPLIT, whether it is one half of a split update; EXTRA, columns that the table does not have."""
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium sends for a large value that an update left alone."""
@@ -296,7 +296,7 @@ def change_columns(spec: TableSpec, request: ChangeRequest) -> list[list[str]]:
         "WHEN op = 'c' THEN '+I' WHEN op = 'u' THEN '+U' END",
         order="try_add(try_multiply(2L, place), 1L)",
         placed=f"(op = 'c' OR {known})",
-        split="false",
+        split="moved",
         value="v",
     )
     text = "to_json(raw)" if request.format == ROWS else "raw"

@@ -9,6 +9,11 @@ then held twice for a moment:
 Each split delete carries the image of the row it means. Where the row that stands there by then,
 put there earlier in the same batch, is another one, the row it means was replaced already: the
 delete is dropped. Images are compared where both have a value, since sources leave columns out.
+Rows that look the same may also have changed and changed back; only the table can tell these two
+apart, so such keys are looked up, and the rows that hold a key are counted:
+
+    b held before     +U b: two hold it     -D b: one of two, dropped
+    b was free        +U b: one holds it    -D b: the one, it goes
 
 **Truncates** empty the table at their place: rows before the last one are dropped.
 
@@ -21,12 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from arcticlake.stream.cdc_plan import PLACED, REJECT, SPLIT, TRUNCATE
-from arcticlake.table.change import ACTION, HIDDEN_COLUMNS, ORDER
+from arcticlake.table.change import ACTION, HIDDEN_COLUMNS, ORDER, Action
 from arcticlake.tree.hash import PlaceTerm, partition_values
 
 _ROW, _PLACE, _LAST = "__row", "__place_", "__last_"
@@ -46,36 +53,85 @@ def understood(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.not_equal(rows.column(ACTION), REJECT))
 
 
-def drop_replaced(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pa.Table:
-    """Drop split deletes whose row another row of the batch has replaced already."""
-    gone = replaced_orders(rows, key, terms)
-    if not gone:
+def doubtful_keys(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    """Return the keys of split deletes of which the images do not tell which row they mean."""
+    met = _met(rows, key, terms)
+    return met.filter("doubtful").select(key).unique(maintain_order=True)
+
+
+def drop_replaced(
+    rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm], alive: pa.Table | None = None
+) -> pa.Table:
+    """Drop split deletes whose row another row of the batch has replaced already.
+
+    `alive` are the rows that the table has of the doubtful keys, with their partition columns.
+    """
+    gone = replaced_rows(rows, key, terms, alive)
+    if len(gone) == 0:
         return rows
-    mine = pc.and_(rows.column(SPLIT), pc.is_in(rows.column(ORDER), pa.array(gone, pa.int64())))
-    return rows.filter(pc.invert(mine))
+    keep = np.ones(rows.num_rows, dtype=bool)
+    keep[gone] = False
+    return rows.filter(pa.array(keep))
 
 
-def replaced_orders(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> list[int]:
-    """Return the orders of split deletes that would hit a row which they do not mean.
+def replaced_rows(
+    rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm], alive: pa.Table | None = None
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of split deletes that would hit a row which they do not mean."""
+    met = _met(rows, key, terms)
+    where = [*key, *(_PLACE + term.name for term in terms)]
+    held = met.clear().select(where)
+    if alive is not None:
+        held = _with_places(alive, terms).select(where).cast(held.schema)
+    met = met.join(
+        held.unique().with_columns(pl.lit(value=True).alias("held")),
+        on=where,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    created = pl.col(ACTION) == str(Action.INSERT)
+    ends, begins = pl.col(ACTION).str.starts_with("-"), pl.col(_LAST + ACTION).is_null()
+    comes = (pl.col(SPLIT) & ~ends) | (created & pl.col(_LAST + ACTION).str.starts_with("-"))
+    step = pl.when(ends).then(-1).when(comes.fill_null(value=False)).then(1).otherwise(0)
+    first = (pl.col("held").fill_null(value=False) | created).cast(pl.Int64)
+    start = pl.when(begins).then(first).otherwise(None).forward_fill().over(where)
+    holders = (start + step.cum_sum().over(where) - step).alias("holders")
+    unclear = pl.col("doubtful").any().over(where)
+    stale = met.with_columns(holders, unclear.alias("unclear")).filter(
+        pl.col(SPLIT),
+        ends,
+        pl.when("unclear").then(pl.col("holders") >= 2).otherwise(pl.col("replaced")),
+    )
+    return stale[_ROW].cast(pl.Int64).to_numpy()
+
+
+def _met(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    """Return the rows that meet a split delete, in order, with what stood there before each.
 
     Rows meet where key and partition are equal: only there does one hide the other.
     """
-    if not pc.any(rows.column(SPLIT)).as_py():
-        return []
     images = _comparable(rows, key)
-    frame = _frame(rows.select([*key, *images, ACTION, ORDER, SPLIT])).with_columns(
-        [pl.Series(_PLACE + t.name, partition_values(rows, t)) for t in terms]
-    )
+    sources = [term.column for term in terms]
+    needed = dict.fromkeys((*key, *sources, *images, ACTION, ORDER, SPLIT))
+    frame = _with_places(rows.select(list(needed)), terms).with_row_index(_ROW)
     where = [*key, *(_PLACE + term.name for term in terms)]
-    wanted = frame.filter(SPLIT).select(where).unique()
+    split = pl.col(SPLIT) & pl.col(ACTION).str.starts_with("-")
+    wanted = frame.filter(split).select(where).unique()
     met = frame.join(wanted, on=where, how="semi", nulls_equal=True).sort(*where, ORDER)
-    last = {_LAST + name: pl.col(name).shift(1).over(where) for name in (*images, ACTION)}
+    last = {_LAST + name: pl.col(name).shift(1).over(where) for name in (*images, ACTION, SPLIT)}
     differ = [pl.col(name) != pl.col(_LAST + name) for name in images]
     other = pl.any_horizontal(*differ, pl.lit(value=False)).fill_null(value=False)
-    stale = met.with_columns(**last).filter(
-        pl.col(SPLIT), pl.col(_LAST + ACTION).str.starts_with("+"), other
+    put = split & pl.col(_LAST + ACTION).str.starts_with("+").fill_null(value=False)
+    return met.with_columns(**last).with_columns(
+        (put & other).alias("replaced"),
+        (put & ~other & pl.col(_LAST + SPLIT).fill_null(value=False)).alias("doubtful"),
     )
-    return stale[ORDER].to_list()
+
+
+def _with_places(rows: pa.Table, terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    values = [pl.Series(_PLACE + term.name, partition_values(rows, term)) for term in terms]
+    return _frame(rows).with_columns(values)
 
 
 def _comparable(rows: pa.Table, key: Sequence[str]) -> list[str]:

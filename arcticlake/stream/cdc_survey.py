@@ -60,7 +60,7 @@ def survey_rows(rows: pa.Table) -> Survey:
         rejects=_count(reject),
         homeless=_count(homeless),
         unplaced=_count(unplaced),
-        splits=_count(rows.column(SPLIT)),
+        splits=_count(pc.and_(rows.column(SPLIT), pc.starts_with(action, "-"))),
         truncated=pc.max(rows.filter(cut).column(ORDER)).as_py(),
         extra=tuple(sorted(names)),
     )

@@ -9,7 +9,8 @@
 A unit is a file, or a version that is told without files; units of a version have a fixed order.
 The state at a version names its snapshots, since a compaction may write the same state into other
 files while the stream is in the middle of it. The last batch of that state names them too: Spark
-asks for a batch again by its two ends alone, and the first end says nothing yet.
+asks for a batch again by its two ends alone, and the first end says nothing yet. The reader adds
+the identity of the table, so that a table which is made anew is not read from the middle.
 
 Pure.
 """

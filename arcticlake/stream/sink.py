@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import polars as pl
 import pyarrow as pa
@@ -26,6 +27,9 @@ from arcticlake.ingest.normalize import (
     plan_columns,
     spare_columns,
 )
+
+_OPTIONS = ("warehouse", "catalog", "order_by", "delete_when")
+_OF_SPARK = ("path", "checkpointlocation", "queryname")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,12 @@ def parse_options(options: Mapping[str, str]) -> SinkRequest:
     if not table:
         message = "format arctic: name the table in start(), as in start('shop.orders')"
         raise InvalidRequest(message)
+    for name in options:
+        if name.lower() not in (*_OPTIONS, *_OF_SPARK):
+            near = get_close_matches(name.lower(), _OPTIONS, n=1)
+            told = f"did you mean {near[0]}?" if near else f"use {', '.join(_OPTIONS)}"
+            message = f"table {table}: a writing stream has no option {name!r}; {told}"
+            raise InvalidRequest(message)
     return SinkRequest(table, options.get("order_by"), options.get("delete_when"))
 
 

@@ -137,7 +137,7 @@ def survey_frame(changes: DataFrame) -> Survey:
         F.count_if(action == REJECT),
         F.count_if((action != REJECT) & F.col(ORDER).isNull()),
         F.count_if(good & ~F.col(PLACED)),
-        F.count_if(F.col(SPLIT)),
+        F.count_if(F.col(SPLIT) & action.startswith("-")),
         F.max(F.when(action == TRUNCATE, F.col(ORDER))),
         F.array_distinct(F.flatten(F.collect_set(EXTRA))),
     ).first()

@@ -29,7 +29,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from arcticlake.errors import InvalidRequest
+from arcticlake.errors import InvalidRequest, NotFound
 from arcticlake.pull.range import Moment, plan_range
 from arcticlake.pull.spark import told_struct
 from arcticlake.stream.change_order import CHANGE_ORDER
@@ -85,22 +85,22 @@ class FeedPlanner:
         self._target: int | None = None
         self._recorded: int | None = None
 
-    def initialOffset(self) -> dict[str, int | bool]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int | str]:  # noqa: N802
         """Return where a query without a checkpoint begins."""
         since = self.request.since
         if since is None:
-            return encode_offset(BEGINNING)
+            return self._encode(BEGINNING)
         if isinstance(since, Moment) and since.milliseconds > time.time() * 1000:
             message = (
                 f"table {self.request.table}: since {since.asked} is not over yet, so the version "
                 "at that moment is not known; name a moment that has passed, or a version"
             )
             raise InvalidRequest(message)
-        return encode_offset(Offset(plan_range(self._watched.seen.log, since, None).since))
+        return self._encode(Offset(plan_range(self._watched.seen.log, since, None).since))
 
     def latestOffset(  # noqa: N802
         self, start: Mapping[str, object], limit: ReadLimit
-    ) -> dict[str, int | bool]:
+    ) -> dict[str, int | str]:
         """Return where the next batch ends; its start if there is nothing to read."""
         first = self._decode(start)
         self._record(first)  # Spark commits a batch only when the next one begins
@@ -108,7 +108,7 @@ class FeedPlanner:
         if newest is None:
             newest = self._watched.newest_after(first.version)
         allowed = Limit() if isinstance(limit, ReadAllAvailable) else self.request.limit
-        return encode_offset(self._end(first, newest, allowed))
+        return self._encode(self._end(first, newest, allowed))
 
     def _end(self, start: Offset, newest: int, limit: Limit) -> Offset:
         seen = self._watched.seen
@@ -140,9 +140,9 @@ class FeedPlanner:
             return ReadMaxRows(limit.rows)
         return ReadMaxFiles(limit.files) if limit.files != NO_LIMIT else ReadAllAvailable()
 
-    def reportLatestOffset(self) -> dict[str, int | bool] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, int | str] | None:  # noqa: N802
         """Return the newest place that is known, for the progress of the query."""
-        return None if self._table is None else encode_offset(Offset(self._table.newest))
+        return None if self._table is None else self._encode(Offset(self._table.newest))
 
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
@@ -176,7 +176,13 @@ class FeedPlanner:
             record_consumer(self._watched.seen.pair, Consumer(name, version, datetime.now(UTC)))
             self._recorded = version
 
+    def _encode(self, offset: Offset) -> dict[str, int | str]:
+        return {**encode_offset(offset), "table": self._watched.identity}
+
     def _decode(self, told: Mapping[str, object]) -> Offset:
+        identity = told.get("table")
+        if identity is not None and identity != self._watched.identity:
+            raise NotFound(_made_anew(self.request.table))
         return decode_offset(told, table=self.request.table)
 
     @property
@@ -195,6 +201,7 @@ class _WatchedTable:
         self._request = request
         self._state: tuple[int, Pin, list[int]] | None = None
         self._types: dict[int, IcebergType] = {}
+        self.identity = ""
         self._look()
         self.schema = _business(self.seen.pair.spec, struct, request)
 
@@ -222,6 +229,10 @@ class _WatchedTable:
         self._looked = time.monotonic()
         self.seen: Seen = look(self._catalog, self._request.table)
         self.newest = self.seen.newest
+        identity = str(self.seen.pair.base.metadata.table_uuid)
+        if self.identity not in {"", identity}:
+            raise NotFound(_made_anew(self._request.table))
+        self.identity = identity
         self._check_types()
 
     def _check_types(self) -> None:
@@ -235,6 +246,13 @@ class _WatchedTable:
                     "is"
                 )
                 raise InvalidRequest(message)
+
+
+def _made_anew(table: str) -> str:
+    return (
+        f"table {table} was dropped and made anew since the stream began, and its versions count "
+        "from 1 again; start with a new checkpoint"
+    )
 
 
 def _business(spec: TableSpec, struct: StructType, request: FeedRequest) -> pa.Schema:

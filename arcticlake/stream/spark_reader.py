@@ -51,13 +51,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._loaded = planner
         return self._loaded
 
-    def initialOffset(self) -> dict[str, int | bool]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int | str]:  # noqa: N802
         """Return where a query without a checkpoint begins."""
         return self._planner.initialOffset()
 
     def latestOffset(  # noqa: N802
         self, start: Mapping[str, object], limit: ReadLimit
-    ) -> dict[str, int | bool]:
+    ) -> dict[str, int | str]:
         """Return where the next batch ends; its start if there is nothing to read."""
         return self._planner.latestOffset(start, limit)
 
@@ -71,7 +71,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     getDefaultReadLimit = read_limit  # noqa: N815 - Spark's name for it
 
-    def reportLatestOffset(self) -> dict[str, int | bool] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, int | str] | None:  # noqa: N802
         """Return the newest place that is known, for the progress of the query."""
         return self._planner.reportLatestOffset()
 

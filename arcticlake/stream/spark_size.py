@@ -16,7 +16,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from arcticlake.ingest.spark import collect, collect_unless_huge
+from arcticlake.ingest.spark import collect_unless_huge
 
 BYTES_SMALL = 192 * 2**20
 """Rows that are written on the driver: some 1.5 million of ten columns. To shuffle as many takes
@@ -46,11 +46,8 @@ class BatchSize:
         small = self.rows_small
         if self.rows > small:
             return None
-        rows: pa.Table | None
-        if self.rows * self.row_bytes > BYTES_TINY:
-            rows = collect_unless_huge(projected, schema)
-        else:
-            rows = collect(projected.limit(small + 1), schema)
+        known = self.rows * self.row_bytes > BYTES_TINY
+        rows = collect_unless_huge(projected if known else projected.limit(small + 1), schema)
         if rows is None or rows.num_rows == 0:
             return rows
         limited = rows.num_rows == small + 1

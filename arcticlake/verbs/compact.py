@@ -31,7 +31,7 @@ from arcticlake.compact.prepare import Workshop, prepare_tasks
 from arcticlake.compact.progress import Progress
 from arcticlake.compact.result import CompactionResult, Numbers, Skipped, encode_numbers
 from arcticlake.compact.spark import run_on_spark
-from arcticlake.errors import ArcticError, InvalidRequest
+from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed, mark_all
 from arcticlake.ingest.job import WrittenFile
 from arcticlake.ingest.parquet import remove_files
@@ -170,14 +170,12 @@ def after_write(table: Opened, done: Committed) -> Committed:
 
     The write is committed whatever happens here, so a compaction that fails only warns.
     """
-    if table.pair().spec.options.compact_after_write:
-        try:
+    try:
+        if table.pair().spec.options.compact_after_write:
             compact(table, CompactionRequest())
-        except ArcticError as error:
-            message = (
-                f"version {done.version} is committed; the compaction after it failed: {error}"
-            )
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+    except Exception as error:  # noqa: BLE001 - a full disk must not stop a stream either
+        message = f"version {done.version} is committed; the compaction after it failed: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
     return done
 
 

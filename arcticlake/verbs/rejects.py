@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from uuid import uuid4
 
+import polars as pl
 import pyarrow as pa
 
 from arcticlake.errors import InvalidRequest
@@ -20,6 +21,7 @@ from arcticlake.table.ddl import schema_from_ddl
 from arcticlake.table.iceberg import create_pair, is_ours
 from arcticlake.table.spec import plan_table
 from arcticlake.verbs.opened import Opened
+from arcticlake.verbs.read import ReadRequest, to_arrow
 from arcticlake.verbs.write import BATCH, insert
 
 REJECTS_SUFFIX = "__rejects"
@@ -35,7 +37,15 @@ def keep_rejects(table: Opened, rejects: pa.Table, once: Once | None) -> None:
     label = uuid4().hex if once is None else f"{once.query}:{once.batch}"
     rows = rejects.append_column("rejected_at", pa.repeat(moment, rejects.num_rows))
     rows = rows.append_column("batch", pa.repeat(label, rejects.num_rows))
-    insert(Opened(table.catalog, name, table.session), rows, replace(BATCH, once=once))
+    opened = Opened(table.catalog, name, table.session)
+    if insert(opened, rows, replace(BATCH, once=once)).files == 0:
+        # The batch was tried before, and may have been understood better then.
+        request = ReadRequest(columns=("raw", "position"), where=f"batch = '{label}'")
+        there = pl.DataFrame(to_arrow(opened, request))
+        came = pl.DataFrame(rows)
+        missing = came.join(there, on=["raw", "position"], how="anti", nulls_equal=True)
+        if missing.height:
+            insert(opened, missing.to_arrow())
 
 
 def _create(table: Opened, name: str) -> None:

@@ -34,7 +34,7 @@ def in_pieces(rows: pa.Table, size: int) -> Iterator[pa.Table]:
 @given(
     drawn=st.lists(ROWS, max_size=5),
     piece=st.integers(1, 10),
-    at_hand=st.integers(1, 12),
+    at_hand=st.integers(1, 200),
 )
 def test_streams_come_out_as_if_all_rows_were_sorted_at_once(
     drawn: list[list[tuple[int | None, float | None]]], piece: int, at_hand: int
@@ -51,7 +51,7 @@ def test_streams_come_out_as_if_all_rows_were_sorted_at_once(
 def test_one_value_in_all_rows_goes_through_in_bounded_steps() -> None:
     same = pa.table({"n": [7] * 10_000})
 
-    merged = list(merge_sorted([in_pieces(same, 100), in_pieces(same, 100)], ["n"], 100))
+    merged = list(merge_sorted([in_pieces(same, 100), in_pieces(same, 100)], ["n"], 800))
 
     assert sum(rows.num_rows for rows in merged) == 20_000
     assert max(rows.num_rows for rows in merged) <= 400
@@ -60,6 +60,6 @@ def test_one_value_in_all_rows_goes_through_in_bounded_steps() -> None:
 def test_streams_that_lie_behind_each_other_are_not_mixed() -> None:
     low, high = pa.table({"n": range(100)}), pa.table({"n": range(100, 200)})
 
-    merged = list(merge_sorted([in_pieces(low, 10), in_pieces(high, 10)], ["n"], 10))
+    merged = list(merge_sorted([in_pieces(low, 10), in_pieces(high, 10)], ["n"], 80))
 
     assert pa.concat_tables(merged)["n"].to_pylist() == list(range(200))

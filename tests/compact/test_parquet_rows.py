@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arcticlake import Lake, Table
-from arcticlake.compact.parquet_rows import live_rows, marked_rows
+from arcticlake.compact.parquet_rows import live_rows, marked_rows, measured
 from arcticlake.table.change import SEQ
 from tests.compact.lab import job_of
 
@@ -21,7 +21,7 @@ def table(lake: Lake) -> Table:
 
 def test_rows_come_in_batches_with_those_that_live(table: Table) -> None:
     """Batches that are dead as a whole do not come; one that lives as a whole has no mask."""
-    job = replace(job_of(table, "full"), memory=1)
+    job = measured(replace(job_of(table, "full"), memory=1))
     dead = np.zeros(1000, dtype=bool)
     dead[:100] = True
     (source,) = job.sources
@@ -44,8 +44,15 @@ def test_change_rows_write_down_the_sequence_of_their_commit(table: Table) -> No
     assert seen == [[version] for version in versions]
 
 
-def test_wide_rows_are_read_fewer_at_a_time(table: Table) -> None:
-    job = replace(job_of(table, "full"), memory=2**26)
-    wide = replace(job, sources=tuple(replace(one, bytes=2**30) for one in job.sources))
+def test_wide_rows_are_read_fewer_at_a_time(lake: Lake) -> None:
+    """Text that repeats takes no room on disk; its width is seen from rows."""
+    few = {"initial-nodes": 1}
+    wide = lake.create_table("shop.w", "id bigint, v string", primary_key="id", options=few)
+    wide.insert([{"id": n, "v": "long " * 2000} for n in range(100)])
+    narrow = lake.create_table("shop.n", "id bigint", primary_key="id", options=few)
+    narrow.insert([{"id": n} for n in range(100)])
 
-    assert wide.batch_rows < 1000 < job.batch_rows
+    jobs = [measured(replace(job_of(table, "full"), memory=2**26)) for table in (wide, narrow)]
+
+    assert [job.row_bytes > 10_000 for job in jobs] == [True, False]
+    assert jobs[0].batch_rows < 1000 < jobs[1].batch_rows

@@ -14,6 +14,7 @@ import pytest
 from arcticlake import Lake, Table
 from arcticlake.compact import parquet_rows, parquet_sort
 from arcticlake.compact.job import PieceJob, Source
+from arcticlake.compact.parquet_rows import measured
 from arcticlake.compact.parquet_sort import follow_up, sorted_rows
 from arcticlake.read import parquet
 from arcticlake.tree.files import Role
@@ -39,7 +40,7 @@ def table(lake: Lake) -> Table:
 
 
 def with_memory(table: Table, memory: int) -> PieceJob:
-    return replace(job_of(table, "full"), memory=memory)
+    return measured(replace(job_of(table, "full"), memory=memory))
 
 
 def times_of(job: PieceJob) -> list[int]:
@@ -82,7 +83,10 @@ def test_files_that_follow_each_other_pass_by_once(
     for start in (2000, 0, 1000):
         table.insert(orders(range(start, start + 1000), range(start, start + 1000)))
 
-    assert times_of(with_memory(table, LITTLE)) == list(range(3000))
+    job = with_memory(table, LITTLE)
+    read.clear()
+
+    assert times_of(job) == list(range(3000))
     assert sorted(read.values()) == [1000] * 3
     assert spilled == []
 
@@ -95,7 +99,10 @@ def test_files_that_overlap_are_sorted_in_runs(
     for start in (0, 1000, 2000):
         table.insert(orders(range(start, start + 1000), times[start : start + 1000]))
 
-    assert times_of(with_memory(table, LITTLE)) == sorted(times.tolist())
+    job = with_memory(table, LITTLE)
+    read.clear()
+
+    assert times_of(job) == sorted(times.tolist())
     assert sorted(read.values()) == [1000] * 3
     assert sum(spilled) > 1500, "of three files that overlap only one is a chain"
 
@@ -120,6 +127,20 @@ def test_memory_bounds_what_comes_at_once(table: Table) -> None:
     assert max(rows.nbytes for rows in tables) < 2**18
 
 
+def test_rows_that_take_no_room_on_disk_are_bounded_too(table: Table) -> None:
+    """Repeated text is small in a file and large in memory."""
+    for start in (0, 4000):
+        ids = range(start, start + 4000)
+        table.insert(pa.table({"id": ids, "at": ids[::-1], "note": ["long " * 200] * 4000}))
+    job = with_memory(table, 2**22)
+
+    tables = list(sorted_rows(job, {}))
+
+    assert job.row_bytes > 1000
+    assert sum(rows.num_rows for rows in tables) == 8000
+    assert max(rows.nbytes for rows in tables) < 2**21
+
+
 def test_a_file_that_is_not_in_order_is_found_out(
     table: Table, read: dict[str, int], spilled: list[int]
 ) -> None:
@@ -131,13 +152,15 @@ def test_a_file_that_is_not_in_order_is_found_out(
     rows = pq.read_table(last)
     pq.write_table(rows.take(np.random.default_rng(1).permutation(1000)), last)
 
+    read.clear()
+
     assert times_of(job) == list(range(2000))
     assert sum(spilled) > 800, "it goes through runs"
     assert sorted(read.values()) == [1000, 1000]
 
 
 def source(name: str, low: int, high: int) -> Source:
-    return Source(name, Role.BASE, 1, 1, 100, (low, high))
+    return Source(name, Role.BASE, 1, 1, (low, high))
 
 
 def test_the_longest_line_of_files_is_chosen() -> None:

@@ -45,8 +45,12 @@ def test_what_is_no_version_is_refused(version: object) -> None:
 
 
 def test_a_version_that_does_not_exist_is_not_found() -> None:
-    with pytest.raises(NotFound, match="no version 3"):
-        plan_tag(log_of(BASE, CHANGE), "eod", 3)
+    with pytest.raises(NotFound, match="no version 4"):
+        plan_tag(log_of(BASE, CHANGE), "eod", 4)
+
+
+def test_the_number_of_a_compaction_tags_the_version_before_it() -> None:
+    assert plan_tag(log_of(BASE, CHANGE), "eod", 3) == TagPlan(Tag("eod", 2), 11, 21)
 
 
 def test_an_empty_table_has_nothing_to_tag() -> None:

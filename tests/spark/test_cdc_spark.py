@@ -90,7 +90,10 @@ def test_a_table_follows_its_source_through_every_move_of_a_key(
     assert table.verify().ok
 
 
-def test_large_batches_give_the_same_answer(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("locate", [False, True])
+def test_large_batches_give_the_same_answer(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, locate: bool
+) -> None:
     """KUP-02: written by tasks, each half of a split goes to its own owner."""
     monkeypatch.setattr(ingest_spark, "SMALL_BYTES", -1)
     table = lake.create_table("db.t", COLUMNS, primary_key="id", partition_by=["day"])
@@ -102,10 +105,37 @@ def test_large_batches_give_the_same_answer(lake: Lake, monkeypatch: pytest.Monk
         act(source, chance)
     texts = [debezium(change, wrapped=True) for change in source.take()]
 
-    table.apply_changes(messages(lake, *texts, "junk"), format="debezium-json")
+    table.apply_changes(messages(lake, *texts, "junk"), format="debezium-json", locate=locate)
 
     assert found(table) == source.rows
     assert [row["raw"] for row in rejects(lake, table)] == ["junk"]
+    for _ in range(60):
+        act(source, chance)
+    texts = [debezium(change) for change in source.take()]
+    table.apply_changes(messages(lake, *texts), format="debezium-json", locate=locate)
+    assert found(table) == source.rows
+    assert table.verify().ok
+
+
+def test_a_column_that_comes_while_a_batch_is_applied_loses_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.create_table("db.t", COLUMNS, primary_key="id")
+    source = Source()
+    source.insert(1, "2026-11-01", "x")
+    check = cdc._check
+
+    def late(*args: object) -> None:
+        check(*args)  # type: ignore[arg-type]
+        table.rename_column("v", "value")
+        table.add_column("v", "string")
+
+    monkeypatch.setattr(cdc, "_check", late)
+    texts = [debezium(change) for change in source.take()]
+    table.apply_changes(messages(lake, *texts), format="debezium-json")
+
+    (row,) = table.to_arrow().to_pylist()
+    assert (row["id"], row["v"], row["value"]) == (1, "x", None)
 
 
 FIELDS = [

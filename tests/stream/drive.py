@@ -32,7 +32,7 @@ class Query:
         self.worker: StreamReader = pickle.loads(pickle.dumps(self.reader))
 
     @property
-    def end(self) -> dict[str, int | bool]:
+    def end(self) -> dict[str, int | str]:
         if not self.offsets:
             return self.reader.initialOffset()
         return dict(json.loads(self.offsets[-1]))

@@ -92,8 +92,9 @@ def act(source: Source, chance: Random) -> None:
             source.update(free, id=number, v="back")
         case "swap":
             three = chance.sample(known, 3)
+            alike = chance.random() < 0.5
             for place, n in enumerate(three):
-                source.update(n, v=f"swapped {n} {place}")  # rows that can be told apart
+                source.update(n, v="alike" if alike else f"swapped {n} {place}")
             source.rotate(*three[: chance.choice((2, 3))])
 
 

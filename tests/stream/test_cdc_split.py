@@ -36,7 +36,7 @@ def rows_of(log: list[Change], *, by_day: bool) -> pa.Table:
     for change in log:
         old, new = change.before, change.after
         moved = old and new and (old["id"] != new["id"] or (by_day and old["day"] != new["day"]))
-        note = {PLACED: True, SPLIT: False}
+        note = {PLACED: True, SPLIT: bool(moved)}
         if change.op == "d" or moved:
             deleted = {ACTION: "-D", ORDER: 2 * change.position, PLACED: True, SPLIT: bool(moved)}
             rows.append({**(old or NOBODY), **deleted})
@@ -76,7 +76,8 @@ def test_batches_follow_the_source_through_swaps_and_cycles(
             source.truncate()
             act(source, chance)
         rows, cut = after_truncate(understood(rows_of(source.take(), by_day=by_day)))
-        rows = drop_replaced(rows, KEY, DAY if by_day else ())
+        alive = pa.Table.from_pylist([] if cut else list(seen.values()), SCHEMA)
+        rows = drop_replaced(rows, KEY, DAY if by_day else (), alive)
 
         seen = applied({} if cut else seen, rows, by_day=by_day)
 

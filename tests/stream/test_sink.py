@@ -40,6 +40,8 @@ def test_options_name_the_table_and_its_rules() -> None:
     assert found == SinkRequest(NAME, "lsn", "op = 'D'")
     with pytest.raises(InvalidRequest, match="name the table in start"):
         parse_options({"warehouse": "w"})
+    with pytest.raises(InvalidRequest, match="no option 'deletewhen'; did you mean delete_when"):
+        parse_options({"path": NAME, "checkpointlocation": "c", "deletewhen": "op = 'D'"})
 
 
 def test_rows_become_changes_with_order_and_action(warehouse: Path) -> None:

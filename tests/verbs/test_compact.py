@@ -272,6 +272,21 @@ def test_compaction_after_every_write_is_an_option(lake: Lake) -> None:
     check(table, dict.fromkeys(range(30), "new"))
 
 
+def test_a_compaction_after_a_write_that_fails_only_warns(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream must not die because its table could not be compacted."""
+    table = orders(lake, options={"compact-after-write": True, "initial-nodes": 1})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(compacting, "_run_tasks", full)
+    with pytest.warns(RuntimeWarning, match=r"version 1 is committed.*No space left"):
+        table.upsert(rows([1]))
+    check(table, {1: "new"})
+
+
 def test_long_work_tells_how_far_it_is(
     lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,3 +40,16 @@ def test_a_batch_that_comes_again_is_kept_once(lake: Lake) -> None:
 
     kept = lake.table(f"db.t{REJECTS_SUFFIX}").to_arrow().to_pylist()
     assert sorted(str(row["batch"]) for row in kept) == ["query:0", "query:1"]
+
+
+def test_a_batch_that_is_understood_worse_the_second_time_loses_nothing(lake: Lake) -> None:
+    """Its changes were not committed at first, and it is parsed again under other options."""
+    table = lake.create_table("db.t", "id bigint", primary_key="id")
+    first, once = rejects("one"), Once("query", 7)
+    second = pa.concat_tables([first, first.set_column(0, "raw", pa.array(["more junk"]))])
+
+    for came in (first, second, second):
+        keep_rejects(table._opened, came, once)
+
+    kept = lake.table(f"db.t{REJECTS_SUFFIX}").to_arrow().to_pylist()
+    assert sorted(str(row["raw"]) for row in kept) == ["junk", "more junk"]
