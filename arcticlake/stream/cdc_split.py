@@ -147,9 +147,17 @@ def _comparable(rows: pa.Table, key: Sequence[str]) -> list[str]:
 
 def unplaced_keys(rows: pa.Table, key: Sequence[str]) -> pl.DataFrame:
     """Return the keys of deletes whose partition no earlier row of the batch tells."""
-    frame = _frame(rows.select([*key, ACTION, ORDER, PLACED])).sort(*key, ORDER)
-    first = frame.unique(list(key), keep="first", maintain_order=True)
-    return first.filter(~pl.col(PLACED), pl.col(ACTION).str.starts_with("-")).select(key)
+    frame = _frame(rows.select([*key, ACTION, ORDER, PLACED, SPLIT])).sort(*key, ORDER)
+    lost = ~pl.col(PLACED) & pl.col(ACTION).str.starts_with("-")
+    place = pl.int_range(pl.len()).over(key)
+    swapped = (place == 1) & _after_arrival(key)
+    return frame.filter(lost & ((place == 0) | swapped)).select(key).unique()
+
+
+def _after_arrival(key: Sequence[str]) -> pl.Expr:
+    """Whether the row before brought another row to this key: a delete means the one it met."""
+    came = pl.col(SPLIT) & pl.col(ACTION).str.starts_with("+")
+    return came.shift(1).over(key).fill_null(value=False)
 
 
 def fill_places(
@@ -157,9 +165,10 @@ def fill_places(
 ) -> pa.Table:
     """Give deletes without a partition the one that their row has; without a row they go.
 
-    `found` has key and partition columns of rows in the table.
+    `found` has key and partition columns of rows in the table. In a swap the row that a delete
+    means stood there before the one that came: its place is one step further back.
     """
-    frame = _frame(rows.select([*key, *sources, ACTION, ORDER, PLACED]))
+    frame = _frame(rows.select(list(dict.fromkeys((*key, *sources, ACTION, ORDER, PLACED, SPLIT)))))
     lost = ~pl.col(PLACED) & pl.col(ACTION).str.starts_with("-")
     known = frame.with_row_index(_ROW).with_columns(lost.alias("lost"))
     known = known.join(
@@ -167,19 +176,26 @@ def fill_places(
         on=list(key),
         how="left",
     ).sort(*key, ORDER)
-    before = [
-        pl.when("lost")
-        .then(None)
-        .otherwise(pl.struct(*sources))
-        .forward_fill()
-        .over(key)
-        .alias("before")
-    ]
+    own = pl.when(pl.col(ACTION).str.starts_with("+")).then(pl.struct(*sources))
     table = pl.when("there").then(pl.struct(*(pl.col(f"table_{n}").alias(n) for n in sources)))
-    known = known.with_columns(before).with_columns(
-        pl.when(pl.col("lost")).then(pl.coalesce("before", table)).alias("place")
+    first = pl.int_range(pl.len()).over(key) == 1
+    stood = pl.col(ACTION).str.starts_with("+").shift(2).over(key).fill_null(value=False)
+    known = known.with_columns(
+        own.forward_fill().over(key).alias("before"),
+        own.shift(2).over(key).alias("earlier"),
+        table.alias("table"),
+        _after_arrival(key).alias("met"),
+        first.alias("first"),
+        stood.alias("stood"),
     )
-    known = known.sort(_ROW)
+    swapped = (
+        pl.when(pl.col("met") & pl.col("stood"))
+        .then(pl.col("earlier"))
+        .when(pl.col("met") & pl.col("first"))
+        .then(pl.col("table"))
+    )
+    place = pl.when("lost").then(pl.coalesce(swapped, "before", "table"))
+    known = known.with_columns(place.alias("place")).sort(_ROW)
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
     for name in sources:
         filled = known.select(

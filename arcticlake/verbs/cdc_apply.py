@@ -136,12 +136,11 @@ def _write_rows(work: _Work, rows: pa.Table) -> list[Written]:
     spec = state.pair.spec
     schema = _change_schema(spec)
     rows, _ = after_truncate(understood(rows))
-    if work.survey.splits:
-        rows = drop_replaced(rows, spec.key, place_terms(spec), work.alive(rows))
-    moves: list[Written] = []
     if work.located:
         rows = _placed(state, rows)
-        moves.append(_write_moves(state, rows))
+    if work.survey.splits:
+        rows = drop_replaced(rows, spec.key, place_terms(spec), work.alive(rows))
+    moves = [_write_moves(state, rows)] if work.located else []
     return [_write(state, rows.select(schema.names), ordered=work.ordered), *moves]
 
 
@@ -190,6 +189,8 @@ def _without_replaced(work: _Work, changes: DataFrame) -> DataFrame:
     left = F.max(F.when(split, F.col(ORDER)))
     met = changes.groupBy(*key).agg(came.alias("came"), left.alias("gone")).where("came < gone")
     rows = changes.join(met.select(*key), list(spec.key), "left_semi").toArrow()
+    if work.located:
+        rows = _placed(work.state, rows)
     numbers = replaced_rows(rows, spec.key, place_terms(spec), work.alive(rows))
     if len(numbers) == 0:
         return changes
