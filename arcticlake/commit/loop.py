@@ -92,7 +92,15 @@ def commit(
     for attempt in range(limits.attempts_max):
         if find_commit(table, commit_id) is not None or isinstance(wanted := decide(table), Done):
             return table
-        staged = _stage(table, wanted, commit_id)
+        try:
+            staged = _stage(table, wanted, commit_id)
+        except Conflict:
+            # Perhaps `decide` saw a newer head than the one this was made for.
+            newest = _load(load, limits, clock)
+            if newest.metadata.current_snapshot_id == table.metadata.current_snapshot_id:
+                raise
+            table = newest
+            continue
         try:
             landed = send_snapshot(table, staged)
         except Exception as error:  # noqa: BLE001 - whatever it says, the table is asked
