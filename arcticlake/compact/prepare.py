@@ -16,15 +16,13 @@ from arcticlake.commit.history import View
 from arcticlake.compact.job import PieceJob, Source, TaskJob
 from arcticlake.compact.plan import CompactionPlan, Piece, Work
 from arcticlake.ingest.job import BUFFER_BYTES_MAX, WriteJob
-from arcticlake.ingest.plan import base_job, change_job
+from arcticlake.ingest.plan import base_job, change_job, changes_schema
 from arcticlake.read.arrow import change_to_resolve
 from arcticlake.resolve.job import FileToResolve, ResolveJob
 from arcticlake.resolve.kernel import Keep
 from arcticlake.table.change import ACTION, ORDER, SEQ
-from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.storage import Storage
-from arcticlake.table.types import arrow_schema
 from arcticlake.tree.files import FileEntry
 from arcticlake.tree.forest import Forest
 
@@ -118,7 +116,7 @@ def _bounded(write: WriteJob, spec: TableSpec) -> WriteJob:
 
 def _resolve(plan: CompactionPlan, shop: Workshop, piece: Piece) -> ResolveJob:
     spec, view = shop.spec, shop.view
-    whole = arrow_schema(change_schema(spec.schema, spec.key_ids))
+    whole = changes_schema(spec)
     rows = sum(file.rows for file in piece.changes)
     return ResolveJob(
         storage=shop.storage,

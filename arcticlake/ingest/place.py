@@ -75,6 +75,18 @@ def number_among(
     return numbers
 
 
+PLACE = "__place_"
+"""Before the names of partition fields, where they stand beside the columns of rows."""
+
+
+def with_places(rows: pa.Table, terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    """Return rows with the value of each partition field: a row moves when one of these changes."""
+    values = [pl.Series(PLACE + term.name, partition_values(rows, term)) for term in terms]
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.with_columns(values)
+
+
 def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return rows in the order of a sort key."""
     return rows.take(pa.array(sort_order(rows, columns)))

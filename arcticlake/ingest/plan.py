@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyiceberg.transforms import TruncateTransform
 from pyiceberg.types import DateType
 
@@ -32,6 +33,11 @@ def _place_term(spec: TableSpec, term: PartitionTerm) -> PlaceTerm:
     return PlaceTerm(column.name, kind, width, term.name)
 
 
+def changes_schema(spec: TableSpec) -> pa.Schema:
+    """Return the columns of change files, the hidden ones last, with field ids."""
+    return arrow_schema(change_schema(spec.schema, spec.key_ids))
+
+
 def change_job(
     spec: TableSpec, location: str, storage: Storage, forest: Forest, *, ordered: bool
 ) -> WriteJob:
@@ -42,7 +48,7 @@ def change_job(
     return WriteJob(
         location=f"{location}/data",
         storage=storage,
-        schema=arrow_schema(change_schema(spec.schema, spec.key_ids)),
+        schema=changes_schema(spec),
         key=spec.key,
         bucket=_bucket(spec),
         terms=place_terms(spec),

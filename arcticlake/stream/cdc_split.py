@@ -17,7 +17,8 @@ apart, so such keys are looked up, and the rows that hold a key are counted:
 
 **Truncates** empty the table at their place: rows before the last one are dropped.
 
-**Deletes without a partition** take the one of the row before them in the batch.
+**Deletes without a partition** take the one of the row before them in the batch, or in the table;
+in a swap, of the row that stood there before the one that came.
 
 Pure.
 """
@@ -32,11 +33,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from arcticlake.ingest.place import PLACE, with_places
 from arcticlake.stream.cdc_plan import PLACED, REJECT, SPLIT, TRUNCATE
 from arcticlake.table.change import ACTION, HIDDEN_COLUMNS, ORDER, Action
-from arcticlake.tree.hash import PlaceTerm, partition_values
+from arcticlake.tree.hash import PlaceTerm
 
-_ROW, _PLACE, _LAST = "__row", "__place_", "__last_"
+_ROW, _LAST = "__row", "__last_"
 
 
 def after_truncate(rows: pa.Table) -> tuple[pa.Table, bool]:
@@ -79,10 +81,10 @@ def replaced_rows(
 ) -> npt.NDArray[np.int64]:
     """Return the numbers of split deletes that would hit a row which they do not mean."""
     met = _met(rows, key, terms)
-    where = [*key, *(_PLACE + term.name for term in terms)]
+    where = _meeting(key, terms)
     held = met.clear().select(where)
     if alive is not None:
-        held = _with_places(alive, terms).select(where).cast(held.schema)
+        held = with_places(alive, terms).select(where).cast(held.schema)
     met = met.join(
         held.unique().with_columns(pl.lit(value=True).alias("held")),
         on=where,
@@ -106,16 +108,18 @@ def replaced_rows(
     return stale[_ROW].cast(pl.Int64).to_numpy()
 
 
-def _met(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pl.DataFrame:
-    """Return the rows that meet a split delete, in order, with what stood there before each.
+def _meeting(key: Sequence[str], terms: Sequence[PlaceTerm]) -> list[str]:
+    """Return the columns that are equal where one row hides another: key and partition."""
+    return [*key, *(PLACE + term.name for term in terms)]
 
-    Rows meet where key and partition are equal: only there does one hide the other.
-    """
+
+def _met(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pl.DataFrame:
+    """Return the rows that meet a split delete, in order, with what stood there before each."""
     images = _comparable(rows, key)
     sources = [term.column for term in terms]
     needed = dict.fromkeys((*key, *sources, *images, ACTION, ORDER, SPLIT))
-    frame = _with_places(rows.select(list(needed)), terms).with_row_index(_ROW)
-    where = [*key, *(_PLACE + term.name for term in terms)]
+    frame = with_places(rows.select(list(needed)), terms).with_row_index(_ROW)
+    where = _meeting(key, terms)
     split = pl.col(SPLIT) & pl.col(ACTION).str.starts_with("-")
     wanted = frame.filter(split).select(where).unique()
     met = frame.join(wanted, on=where, how="semi", nulls_equal=True).sort(*where, ORDER)
@@ -127,11 +131,6 @@ def _met(rows: pa.Table, key: Sequence[str], terms: Sequence[PlaceTerm]) -> pl.D
         (put & other).alias("replaced"),
         (put & ~other & pl.col(_LAST + SPLIT).fill_null(value=False)).alias("doubtful"),
     )
-
-
-def _with_places(rows: pa.Table, terms: Sequence[PlaceTerm]) -> pl.DataFrame:
-    values = [pl.Series(_PLACE + term.name, partition_values(rows, term)) for term in terms]
-    return _frame(rows).with_columns(values)
 
 
 def _comparable(rows: pa.Table, key: Sequence[str]) -> list[str]:

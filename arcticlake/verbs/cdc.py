@@ -24,6 +24,7 @@ from arcticlake.errors import InvalidRequest
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, find_once
 from arcticlake.ingest.normalize import rows_of
+from arcticlake.ingest.plan import changes_schema
 from arcticlake.spark import settings_of
 from arcticlake.stream.cdc_format import ROWS, ChangeRequest
 from arcticlake.stream.cdc_plan import NOTES
@@ -34,10 +35,8 @@ from arcticlake.stream.spark_cdc import (
     parse_changes,
     survey_frame,
 )
-from arcticlake.table.hidden import change_schema
 from arcticlake.table.iceberg_evolve import add_column
 from arcticlake.table.spec import TableSpec
-from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.cdc_apply import Parsed, apply_parsed
 from arcticlake.verbs.opened import Opened
 from arcticlake.verbs.rejects import keep_rejects
@@ -113,7 +112,7 @@ def _frame(table: Opened, frame: object) -> DataFrame:
 
 def _parse(messages: DataFrame, spec: TableSpec, request: ChangeRequest, batch: Batch) -> Parsed:
     changes = parse_changes(messages, spec, request)
-    schema = pa.schema([*arrow_schema(change_schema(spec.schema, spec.key_ids)), *NOTES])
+    schema = pa.schema([*changes_schema(spec), *NOTES])
     with settings_of(messages.sparkSession, PARSE_SETTINGS), ingest_spark.invalid_rows(spec.name):
         rows = batch.collect(messages, changes, schema)
         if rows is not None:

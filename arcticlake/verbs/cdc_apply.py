@@ -12,7 +12,6 @@ Touches Spark, the clock, files and the catalog.
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -25,9 +24,8 @@ from arcticlake.commit.iceberg_state import TableState
 from arcticlake.ingest import spark as ingest_spark
 from arcticlake.ingest.iceberg import Committed, append_changes
 from arcticlake.ingest.job import Written
-from arcticlake.ingest.normalize import cast_rows, changes_of, plan_columns
 from arcticlake.ingest.parquet import remove_files, write_in_threads
-from arcticlake.ingest.plan import change_job, place_terms
+from arcticlake.ingest.plan import change_job, changes_schema, place_terms
 from arcticlake.read.lookup import find_rows
 from arcticlake.stream.cdc_format import ROWS, ChangeRequest
 from arcticlake.stream.cdc_plan import PLACED, REJECT, SPLIT, TRUNCATE
@@ -42,13 +40,10 @@ from arcticlake.stream.cdc_split import (
 )
 from arcticlake.stream.cdc_survey import Survey, rejects_of
 from arcticlake.stream.spark_cdc import collect_rejects
-from arcticlake.table.change import ACTION, ORDER, TS, Action
-from arcticlake.table.hidden import change_schema
-from arcticlake.table.spec import TableSpec
-from arcticlake.table.types import arrow_schema
+from arcticlake.table.change import ACTION, ORDER, TS
 from arcticlake.verbs.locate import LOCATED_ORDER, move_deletes
 from arcticlake.verbs.opened import lookup_in
-from arcticlake.verbs.write import Batch, refuse
+from arcticlake.verbs.write import Batch, deletes_of, refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,7 @@ def _write_rows(work: _Work, rows: pa.Table) -> list[Written]:
     """Write a batch that is in memory."""
     state = work.state
     spec = state.pair.spec
-    schema = _change_schema(spec)
+    schema = changes_schema(spec)
     rows, _ = after_truncate(understood(rows))
     if work.located:
         rows = _placed(state, rows)
@@ -148,7 +143,7 @@ def _write_moves(state: TableState, rows: pa.Table) -> Written:
     """Write the deletes of rows that leave their partition; split updates bring their own."""
     split = pc.and_(rows.column(SPLIT), pc.starts_with(rows.column(ACTION), "-"))
     others = rows.filter(pc.invert(split))
-    schema = _change_schema(state.pair.spec)
+    schema = changes_schema(state.pair.spec)
     return _write_unordered(state, move_deletes(lookup_in(state), others, schema))
 
 
@@ -172,7 +167,7 @@ def _write_frame(work: _Work, changes: DataFrame) -> list[Written]:
     if work.located:
         more = _write_located(state, changes)
         changes = changes.where(F.col(PLACED) | F.col(ACTION).startswith("+"))
-    pair, schema = state.pair, _change_schema(spec)
+    pair, schema = state.pair, changes_schema(spec)
     assert pair.change is not None
     forest, ordered = state.forest, work.ordered
     job = change_job(spec, pair.change.location(), pair.storage, forest, ordered=ordered)
@@ -194,11 +189,10 @@ def _without_replaced(work: _Work, changes: DataFrame) -> DataFrame:
     numbers = replaced_rows(rows, spec.key, place_terms(spec), work.alive(rows))
     if len(numbers) == 0:
         return changes
-    gone = rows.take(pa.array(numbers)).select([*spec.key, ORDER])
-    stale = changes.sparkSession.createDataFrame(gone).withColumn(SPLIT, F.lit(True))
-    kept = changes.withColumn("__arctic_minus", F.col(ACTION).startswith("-"))
-    stale = stale.withColumn("__arctic_minus", F.lit(True))
-    return kept.join(F.broadcast(stale), stale.columns, "left_anti").drop("__arctic_minus")
+    # The halves of an update have orders of their own, so these name no row that came.
+    gone = rows.take(pa.array(numbers)).select([*spec.key, ORDER, SPLIT])
+    stale = changes.sparkSession.createDataFrame(gone)
+    return changes.join(F.broadcast(stale), stale.columns, "left_anti")
 
 
 def _write_located(state: TableState, changes: DataFrame) -> list[Written]:
@@ -211,7 +205,7 @@ def _write_located(state: TableState, changes: DataFrame) -> list[Written]:
     lost = frame.filter(pc.invert(frame.column(PLACED)))
     return [
         _write_moves(state, places),
-        _write_unordered(state, _deletes(spec, lost, lost.column(ORDER))),
+        _write_unordered(state, deletes_of(lost.select(list(names)), spec, lost.column(ORDER))),
     ]
 
 
@@ -221,22 +215,7 @@ def _live_deletes(state: TableState) -> pa.Table:
     names = dict.fromkeys((*spec.key, *spec.names(spec.partition_source_ids)))
     live = lookup_in(state).live(state.files, tuple(names)).to_arrow()
     order = pa.chunked_array([pa.repeat(pa.scalar(LOCATED_ORDER, pa.int64()), live.num_rows)])
-    return _deletes(spec, live, order)
-
-
-def _deletes(spec: TableSpec, rows: pa.Table, order: pa.ChunkedArray) -> pa.Table:
-    """Return deletes of rows of which key and partition are known."""
-    target = arrow_schema(spec.schema)
-    known = rows.select([name for name in rows.column_names if name in target.names])
-    plan = plan_columns(known.schema, target, table=spec.name, partial=True)
-    return changes_of(
-        cast_rows(known, plan, target, table=spec.name),
-        _change_schema(spec),
-        order=order,
-        deleted=None,
-        entered_micros=time.time_ns() // 1000,
-        action=Action.DELETE,
-    )
+    return deletes_of(live, spec, order)
 
 
 def _write(state: TableState, rows: pa.Table, *, ordered: bool) -> Written:
@@ -252,7 +231,3 @@ def _write_unordered(state: TableState, rows: pa.Table) -> Written:
     assert pair.change is not None
     job = change_job(pair.spec, pair.change.location(), pair.storage, state.forest, ordered=False)
     return write_in_threads(rows, replace(job, unique=()), os.cpu_count() or 1)
-
-
-def _change_schema(spec: TableSpec) -> pa.Schema:
-    return arrow_schema(change_schema(spec.schema, spec.key_ids))

@@ -14,12 +14,10 @@ from collections.abc import Sequence
 import polars as pl
 import pyarrow as pa
 
+from arcticlake.ingest.place import PLACE, with_places
 from arcticlake.ingest.plan import place_terms
 from arcticlake.read.lookup import Lookup, find_rows
 from arcticlake.table.change import ACTION, ORDER, SEQ, TS, Action
-from arcticlake.tree.hash import PlaceTerm, partition_values
-
-_PLACE = "__place_"
 
 LOCATED_ORDER = -(2**62)
 """Place of a delete for a row of the table: before all that the source may send in the commit."""
@@ -34,8 +32,8 @@ def move_deletes(lookup: Lookup, rows: pa.Table, target: pa.Schema) -> pa.Table:
     key = list(spec.key)
     sources = [name for name in spec.names(spec.partition_source_ids) if name not in key]
     terms = place_terms(spec)
-    places = [_PLACE + term.name for term in terms]
-    incoming = _placed(rows.select([*key, *sources, ORDER, TS]), terms).sort(*key, ORDER)
+    places = [PLACE + term.name for term in terms]
+    incoming = with_places(rows.select([*key, *sources, ORDER, TS]), terms).sort(*key, ORDER)
     following = {f"next_{name}": pl.col(name).shift(-1).over(key) for name in (*places, ORDER)}
     steps = incoming.with_columns(**following).filter(
         pl.col(f"next_{ORDER}").is_not_null(), _differ(places, "next_{}")
@@ -43,7 +41,7 @@ def move_deletes(lookup: Lookup, rows: pa.Table, target: pa.Schema) -> pa.Table:
     # The delete takes the place of the version that left: no other row of this key has it there.
     inside = steps.with_columns(pl.col(f"next_{ORDER}").alias(ORDER)).select(incoming.columns)
     first = incoming.unique(key, keep="first", maintain_order=True)
-    existing = _placed(find_rows(lookup, first.select(key), sources).to_arrow(), terms)
+    existing = with_places(find_rows(lookup, first.select(key), sources).to_arrow(), terms)
     left = first.join(existing, on=key, how="inner", suffix="_old").filter(
         _differ(places, "{}_old")
     )
@@ -62,12 +60,6 @@ def locate_deletes(lookup: Lookup, rows: pa.Table) -> pa.Table:
     asked = _frame(rows.select([*key, ORDER, TS]))
     existing = find_rows(lookup, asked.select(key), sources)
     return _deletes(asked.join(existing, on=key, how="inner"), rows.schema)
-
-
-def _placed(rows: pa.Table, terms: Sequence[PlaceTerm]) -> pl.DataFrame:
-    """Return rows with the value of each partition field: a row moves when one of these changes."""
-    values = [pl.Series(_PLACE + t.name, partition_values(rows, t)) for t in terms]
-    return _frame(rows).with_columns(values)
 
 
 def _differ(names: Sequence[str], other: str) -> pl.Expr:

@@ -15,10 +15,10 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from arcticlake.commit.iceberg_state import TableState, load_settled, load_state
+from arcticlake.ingest.plan import changes_schema
 from arcticlake.read.iceberg import load_positions
 from arcticlake.read.lookup import Lookup
 from arcticlake.table.change import ACTION, ORDER, SEQ
-from arcticlake.table.hidden import change_schema
 from arcticlake.table.iceberg import TablePair, sync_change_schema
 from arcticlake.table.types import arrow_schema
 
@@ -47,7 +47,7 @@ class Opened:
 
 def hidden_schema(pair: TablePair) -> pa.Schema:
     """Return the hidden columns that a resolution reads, with field ids."""
-    whole = arrow_schema(change_schema(pair.spec.schema, pair.spec.key_ids))
+    whole = changes_schema(pair.spec)
     return pa.schema([whole.field(name) for name in (ACTION, ORDER, SEQ)])
 
 

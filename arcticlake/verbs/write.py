@@ -37,13 +37,12 @@ from arcticlake.ingest.normalize import (
 from arcticlake.ingest.once import Once
 from arcticlake.ingest.parquet import TreeWriter, remove_files, write_in_threads
 from arcticlake.ingest.place import sort_rows
-from arcticlake.ingest.plan import base_job, change_job
+from arcticlake.ingest.plan import base_job, change_job, changes_schema
 from arcticlake.ingest.route import weigh_units
 from arcticlake.ingest.spark_load import load_fits, load_frame
 from arcticlake.read.lookup import first_met
 from arcticlake.read.parquet import read_batches
 from arcticlake.table.change import Action
-from arcticlake.table.hidden import change_schema
 from arcticlake.table.spec import TableSpec
 from arcticlake.table.types import arrow_schema
 from arcticlake.tree.forest import Forest
@@ -99,7 +98,7 @@ def _upsert(table: Opened, frame: object, request: UpsertRequest, batch: Batch) 
         changes = ingest_spark.project_changes(
             frame, spec, order_by=request.order_by, delete_when=request.delete_when
         )
-        collected = batch.collect(frame, changes, _change_schema(spec))
+        collected = batch.collect(frame, changes, changes_schema(spec))
         if collected is None:
             written = _write_large_changes(state, changes, ordered=ordered)
         else:
@@ -133,11 +132,11 @@ def _delete(table: Opened, keys: object) -> Committed | None:
         raise InvalidRequest(message)
     if isinstance(keys, DataFrame):
         frame = ingest_spark.project_deletes(keys, spec)
-        rows = ingest_spark.collect(frame, _change_schema(spec))
+        rows = ingest_spark.collect(frame, changes_schema(spec))
         given = frozenset(name.lower() for name in keys.columns)
     else:
         incoming = rows_of(keys, table=spec.name)
-        rows = _arrow_deletes(incoming, spec)
+        rows = deletes_of(incoming, spec)
         given = frozenset(name.lower() for name in incoming.column_names)
     known = {name.lower() for name in spec.names(spec.partition_source_ids)} <= given
     if not spec.key_decides_partition and not known:
@@ -224,7 +223,7 @@ def _insert_as_changes(state: TableState, written: Written) -> Committed:
         for batch in read_batches(pair.storage, file.path, arrow_schema(spec.schema)):
             rows = changes_of(
                 pa.Table.from_batches([batch]),
-                _change_schema(spec),
+                changes_schema(spec),
                 order=None,
                 deleted=None,
                 entered_micros=time.time_ns() // 1000,
@@ -239,24 +238,21 @@ def _insert_as_changes(state: TableState, written: Written) -> Committed:
     return done
 
 
-def _change_schema(spec: TableSpec) -> pa.Schema:
-    return arrow_schema(change_schema(spec.schema, spec.key_ids))
-
-
 def _arrow_changes(rows: pa.Table, spec: TableSpec, request: UpsertRequest) -> pa.Table:
     target = arrow_schema(spec.schema)
     spare = spare_columns(request.order_by, request.delete_when, rows.column_names)
     plan = plan_columns(rows.schema, target, table=spec.name, spare=spare)
     return changes_of(
         cast_rows(rows, plan, target, table=spec.name),
-        _change_schema(spec),
+        changes_schema(spec),
         order=order_of(rows, request.order_by, table=spec.name),
         deleted=deleted_of(rows, request.delete_when, table=spec.name),
         entered_micros=time.time_ns() // 1000,
     )
 
 
-def _arrow_deletes(rows: pa.Table, spec: TableSpec) -> pa.Table:
+def deletes_of(rows: pa.Table, spec: TableSpec, order: pa.ChunkedArray | None = None) -> pa.Table:
+    """Return deletes of rows by their key, with what else is known of them."""
     target = arrow_schema(spec.schema)
     plan = plan_columns(rows.schema, target, table=spec.name, partial=True)
     missing = [name for name in spec.key if name not in plan.targets]
@@ -265,8 +261,8 @@ def _arrow_deletes(rows: pa.Table, spec: TableSpec) -> pa.Table:
         raise InvalidRequest(message)
     return changes_of(
         cast_rows(rows, plan, target, table=spec.name),
-        _change_schema(spec),
-        order=None,
+        changes_schema(spec),
+        order=order,
         deleted=None,
         entered_micros=time.time_ns() // 1000,
         action=Action.DELETE,
@@ -307,7 +303,7 @@ def _write_moves(state: TableState, rows: pa.Table) -> Written:
     """Write the deletes of rows that leave their partition (KUP-03), in the same commit."""
     pair = state.pair
     assert pair.change is not None
-    moves = move_deletes(lookup_in(state), rows, _change_schema(pair.spec))
+    moves = move_deletes(lookup_in(state), rows, changes_schema(pair.spec))
     job = change_job(pair.spec, pair.change.location(), pair.storage, state.forest, ordered=False)
     return write_in_threads(moves, replace(job, unique=()), os.cpu_count() or 1)
 

@@ -78,3 +78,14 @@ def told(found: list[dict[str, object]]) -> list[Row]:
 
 def flat(batches: list[list[dict[str, object]]]) -> list[dict[str, object]]:
     return [row for batch in batches for row in batch]
+
+
+def copied(found: list[dict[str, object]]) -> dict[object, object]:
+    """What a table holds that applies changes by `_change_order` alone: status by order."""
+    copy: dict[object, object] = {}
+    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
+        if row["_change_type"] == "delete":
+            copy.pop(row["order_id"], None)
+        else:
+            copy[row["order_id"]] = row["status"]
+    return copy

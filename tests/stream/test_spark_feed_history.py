@@ -9,7 +9,7 @@ import pytest
 
 from arcticlake import Lake, Table
 from arcticlake.errors import InvalidRequest
-from tests.stream.drive import Query, flat, told
+from tests.stream.drive import Query, copied, flat, told
 from tests.verbs.shop import keys, orders, rows
 
 
@@ -169,13 +169,7 @@ def test_a_copy_in_the_order_of_changes_equals_the_table(lake: Lake, warehouse: 
 
     numbers = [(row["order_id"], row["_change_order"]) for row in found]
     assert len(set(numbers)) == len(numbers), "no two changes of a key are equal"
-    copy: dict[object, object] = {}
-    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
-        if row["_change_type"] == "delete":
-            copy.pop(row["order_id"], None)
-        else:
-            copy[row["order_id"]] = row["status"]
-    assert copy == {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
+    assert copied(found) == {r["order_id"]: r["status"] for r in table.to_arrow().to_pylist()}
 
 
 def test_a_copy_follows_keys_that_change_their_partition(lake: Lake, warehouse: Path) -> None:
@@ -188,10 +182,4 @@ def test_a_copy_follows_keys_that_change_their_partition(lake: Lake, warehouse: 
         table.upsert(rows([1, 2], status))
     found += flat(query.all())
 
-    copy: dict[object, object] = {}
-    for row in sorted(found, key=lambda row: int(str(row["_change_order"]))):
-        if row["_change_type"] == "delete":
-            copy.pop(row["order_id"], None)
-        else:
-            copy[row["order_id"]] = row["status"]
-    assert copy == {1: "sent", 2: "sent", 3: "new"}
+    assert copied(found) == {1: "sent", 2: "sent", 3: "new"}

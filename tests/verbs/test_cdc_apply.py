@@ -13,12 +13,11 @@ from arcticlake.commit.iceberg_state import load_state
 from arcticlake.errors import InvalidRequest
 from arcticlake.ingest.iceberg import Committed
 from arcticlake.ingest.once import Once
+from arcticlake.ingest.plan import changes_schema
 from arcticlake.stream.cdc_format import ChangeRequest
 from arcticlake.stream.cdc_plan import NOTES, PLACED, SPLIT, TRUNCATE
 from arcticlake.stream.cdc_survey import survey_rows
 from arcticlake.table.change import ACTION, ORDER, TS
-from arcticlake.table.hidden import change_schema
-from arcticlake.table.types import arrow_schema
 from arcticlake.verbs.cdc_apply import Parsed, apply_parsed
 from arcticlake.verbs.write import BATCH, Batch
 from tests.stream.source import Change, Source, act
@@ -33,7 +32,7 @@ def change(action: str, order: int, *row: object, **notes: object) -> dict[str, 
 
 def parsed(table: Table, *rows: dict[str, object]) -> Parsed:
     spec = table._opened.pair().spec
-    columns = arrow_schema(change_schema(spec.schema, spec.key_ids))
+    columns = changes_schema(spec)
     optional = [column.with_nullable(True) for column in (*columns, *NOTES)]
     batch = pa.Table.from_pylist(list(rows), pa.schema(optional))
     return Parsed(spec.schema, survey_rows(batch), batch, None)
@@ -63,6 +62,18 @@ def ordered(rows: Iterable[dict[str, object]]) -> list[tuple[object, ...]]:
     return sorted((tuple(row.values()) for row in rows), key=str)
 
 
+def swap(*rows: tuple[int, str, str], start: int = 10) -> list[dict[str, object]]:
+    """Exchange the keys of two rows, or of more in a ring, each keeping its values."""
+    halves: list[dict[str, object]] = []
+    for place, (number, day, v) in enumerate(rows):
+        key = rows[(place + 1) % len(rows)][0]
+        halves += [
+            change("-D", start + 2 * place, number, day, v, **{SPLIT: True}),
+            change("+U", start + 2 * place + 1, key, day, v, **{SPLIT: True}),
+        ]
+    return halves
+
+
 def test_both_halves_of_a_move_are_in_one_commit(lake: Lake) -> None:
     """KUP-01, KUP-03: the key changes, then the partition."""
     table = make(lake, "day")
@@ -86,27 +97,9 @@ def test_keys_that_swap_in_one_batch_are_both_alive(lake: Lake) -> None:
     table = make(lake)
     apply(table, change("+I", 1, 1, "a", "one"), change("+I", 3, 2, "a", "two"))
 
-    apply(
-        table,
-        change("-D", 4, 1, "a", "one", **{SPLIT: True}),
-        change("+U", 5, 2, "a", "one"),
-        change("-D", 6, 2, "a", "two", **{SPLIT: True}),
-        change("+U", 7, 1, "a", "two"),
-    )
+    apply(table, *swap((1, "a", "one"), (2, "a", "two")))
 
     assert found(table) == [(1, "a", "two"), (2, "a", "one")]
-
-
-def swap(*rows: tuple[int, str, str], start: int = 10) -> list[dict[str, object]]:
-    """Exchange the keys of two rows, or of more in a ring, each keeping its values."""
-    halves: list[dict[str, object]] = []
-    for place, (number, day, v) in enumerate(rows):
-        key = rows[(place + 1) % len(rows)][0]
-        halves += [
-            change("-D", start + 2 * place, number, day, v, **{SPLIT: True}),
-            change("+U", start + 2 * place + 1, key, day, v, **{SPLIT: True}),
-        ]
-    return halves
 
 
 def test_rows_that_look_the_same_swap_too(lake: Lake) -> None:
