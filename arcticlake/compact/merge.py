@@ -28,8 +28,10 @@ class _Stream:
         self.ended = False
 
     def fill(self, wanted: int) -> None:
-        """Have so many bytes of rows at hand, or all that there are."""
-        while not self.ended and (self.rows is None or self.rows.nbytes < wanted):
+        """Have so many bytes of rows at hand, one row at least, or all that there are."""
+        while not self.ended and (
+            self.rows is None or self.rows.num_rows == 0 or self.rows.nbytes < wanted
+        ):
             more = next(self.tables, None)
             self.ended = more is None
             if more is not None:

@@ -50,6 +50,6 @@ class BatchSize:
         rows = collect_unless_huge(projected if known else projected.limit(small + 1), schema)
         if rows is None or rows.num_rows == 0:
             return rows
-        limited = rows.num_rows == small + 1
+        limited = not known and rows.num_rows > small
         self.rows, self.row_bytes = rows.num_rows, max(1, rows.nbytes // rows.num_rows)
         return None if limited else rows

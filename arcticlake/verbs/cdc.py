@@ -57,26 +57,39 @@ def apply_changes(
     if (repeated := find_once(pair, batch.once)) is not None:
         return repeated
     messages = _frame(table, frame)
-    parsed = _parse(messages, pair.spec, request, batch)
-    try:
-        if parsed.survey.extra and pair.spec.options.on_new_column != "ignore":
-            _add_columns(table, messages, request, parsed.survey)
-            parsed.release()
-            parsed = _parse(messages, table.pair_to_write().spec, request, batch)
-        _check(pair.spec, request, parsed.survey)
-        _write_rejects(table, pair.spec, parsed, batch)
+    parsed = _prepare(table, messages, request, batch)
 
-        def write() -> Committed | None:
-            nonlocal parsed
-            state = load_state(table.pair_to_write())
-            if state.pair.spec.schema != parsed.schema:  # columns changed meanwhile
-                parsed.release()
-                parsed = _parse(messages, state.pair.spec, request, batch)
+    def write() -> Committed | None:
+        nonlocal parsed
+        state = load_state(table.pair_to_write())
+        if state.pair.spec.schema == parsed.schema:
             return apply_parsed(state, parsed, request, batch)
+        parsed.release()  # columns changed meanwhile, and with them perhaps what is understood
+        parsed = _prepare(table, messages, request, batch)
+        return None
 
+    try:
         return until_settled(table, write)
     finally:
         parsed.release()
+
+
+def _prepare(table: Opened, messages: DataFrame, request: ChangeRequest, batch: Batch) -> Parsed:
+    """Parse a batch, take up new columns, refuse what must be refused, and keep the rejects."""
+    spec = table.pair_to_write().spec
+    parsed = _parse(messages, spec, request, batch)
+    try:
+        if parsed.survey.extra and spec.options.on_new_column != "ignore":
+            _add_columns(table, messages, request, parsed.survey)
+            parsed.release()
+            spec = table.pair_to_write().spec
+            parsed = _parse(messages, spec, request, batch)
+        _check(spec, request, parsed.survey)
+        _write_rejects(table, spec, parsed, batch)
+    except BaseException:
+        parsed.release()
+        raise
+    return parsed
 
 
 def stream_changes(

@@ -63,3 +63,12 @@ def test_streams_that_lie_behind_each_other_are_not_mixed() -> None:
     merged = list(merge_sorted([in_pieces(low, 10), in_pieces(high, 10)], ["n"], 80))
 
     assert pa.concat_tables(merged)["n"].to_pylist() == list(range(200))
+
+
+def test_tables_without_rows_are_passed_over() -> None:
+    """An empty table of text has some bytes all the same."""
+    few = pa.table({"n": ["a", "b"]})
+
+    merged = list(merge_sorted([iter([few.slice(0, 0), few]), iter([few])], ["n"], 0))
+
+    assert pa.concat_tables(merged)["n"].to_pylist() == ["a", "a", "b", "b"]

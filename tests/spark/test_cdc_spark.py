@@ -127,6 +127,7 @@ def test_a_column_that_comes_while_a_batch_is_applied_loses_nothing(
 
     def late(*args: object) -> None:
         check(*args)  # type: ignore[arg-type]
+        monkeypatch.undo()
         table.rename_column("v", "value")
         table.add_column("v", "string")
 
@@ -136,6 +137,27 @@ def test_a_column_that_comes_while_a_batch_is_applied_loses_nothing(
 
     (row,) = table.to_arrow().to_pylist()
     assert (row["id"], row["v"], row["value"]) == (1, "x", None)
+
+
+def test_a_column_that_goes_while_a_batch_is_applied_is_told(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the messages bring is judged again on the new columns, and never left out silently."""
+    table = lake.create_table("db.t", COLUMNS, primary_key="id")
+    source = Source()
+    source.insert(1, "2026-11-01", "x")
+    check = cdc._check
+
+    def late(*args: object) -> None:
+        check(*args)  # type: ignore[arg-type]
+        monkeypatch.undo()
+        table.drop_column("v")
+
+    monkeypatch.setattr(cdc, "_check", late)
+    texts = [debezium(change) for change in source.take()]
+    with pytest.raises(InvalidRequest, match="has no column v"):
+        table.apply_changes(messages(lake, *texts), format="debezium-json")
+    assert table.history() == []
 
 
 FIELDS = [
